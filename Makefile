@@ -1,0 +1,50 @@
+# make quickstart | test | check | bench | docs
+# With another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+PEERS := .venv-peers
+PYTEST := $(VENV)/bin/python -m pytest -n auto
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test check bench docs
+
+help:
+	@echo "make quickstart   install into $(VENV) and run a first example"
+	@echo "make test         run every test that needs no CUDA card"
+	@echo "make check        check format, lint, types and imports; run the fast tests"
+	@echo "make bench        time the renderer beside other packages, in $(PEERS)"
+	@echo "make docs         redraw the pictures of the docs"
+
+quickstart: $(VENV)/.installed
+	$(VENV)/bin/everlearn quickstart
+
+test: $(VENV)/.installed
+	$(PYTEST) -m "not gpu" --durations=10
+
+check: $(VENV)/.installed
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(PYTEST) -m "not slow and not gpu"
+
+bench: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/render.py --out results
+
+docs: $(VENV)/.installed
+	$(VENV)/bin/python docs/pictures.py
+
+$(VENV)/.installed: EXTRAS := dev,plot
+$(PEERS)/.installed: EXTRAS := peers
+
+$(VENV)/.installed $(PEERS)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "everlearn needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)"; \
+	    echo "name a newer one, for example: make quickstart PYTHON=python3.12"; \
+	    exit 1; } >&2
+	@echo "installing everlearn[$(EXTRAS)] into $(@D), about a minute"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@

@@ -1,0 +1,57 @@
+"""Everlearn: endless continual-learning benchmarks and the learners that survive them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from everlearn.factors import Factors, theta
+    from everlearn.render import render
+    from everlearn.render.canvas import Canvas
+    from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
+    from everlearn.stream import Batch, Split, Stream, Task
+
+__version__ = "0.1.0"
+_HOMES = {
+    "Batch": "stream",
+    "Canvas": "render",
+    "Factors": "factors",
+    "Outline": "shapes",
+    "Outlines": "shapes",
+    "ShapeStyle": "shapes",
+    "Split": "stream",
+    "Stream": "stream",
+    "Task": "stream",
+    "outline": "shapes",
+    "outlines": "shapes",
+    "render": "render",
+    "theta": "factors",
+}
+__all__ = [
+    "Batch",
+    "Canvas",
+    "Factors",
+    "Outline",
+    "Outlines",
+    "ShapeStyle",
+    "Split",
+    "Stream",
+    "Task",
+    "outline",
+    "outlines",
+    "render",
+    "theta",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'everlearn' has no attribute {name!r}")
+    return getattr(import_module(f"everlearn.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

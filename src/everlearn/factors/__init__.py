@@ -1,0 +1,25 @@
+"""Factors of variation: tables of them, spaces they live in, and their affine map."""
+
+from everlearn.factors.grids import continuous_space, grid, grid_space, random
+from everlearn.factors.spaces import UNIFORMS, Interval, Minus, Mixture, Product, Set, Space, Values
+from everlearn.factors.table import NAMES, Factors, canonical, check_factors, theta
+
+__all__ = [
+    "NAMES",
+    "UNIFORMS",
+    "Factors",
+    "Interval",
+    "Minus",
+    "Mixture",
+    "Product",
+    "Set",
+    "Space",
+    "Values",
+    "canonical",
+    "check_factors",
+    "continuous_space",
+    "grid",
+    "grid_space",
+    "random",
+    "theta",
+]

@@ -1,0 +1,143 @@
+"""Canvas: what an image looks like apart from its shape and factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Color = tuple[int, int, int]
+COLORS: dict[str, Color] = {
+    "black": (0, 0, 0),
+    "white": (255, 255, 255),
+    "gray": (128, 128, 128),
+    "darkgray": (169, 169, 169),
+    "lightgray": (211, 211, 211),
+    "red": (255, 0, 0),
+    "orange": (255, 165, 0),
+    "yellow": (255, 255, 0),
+    "green": (0, 128, 0),
+    "lime": (0, 255, 0),
+    "cyan": (0, 255, 255),
+    "blue": (0, 0, 255),
+    "purple": (128, 0, 128),
+    "magenta": (255, 0, 255),
+    "pink": (255, 192, 203),
+    "brown": (165, 42, 42),
+}
+DTYPES = ("float32", "uint8")
+LARGEST = 1024
+
+
+def parse_color(color: object) -> Color:
+    """Read a colour: a name, "#rrggbb", or three whole numbers from 0 to 255."""
+    if isinstance(color, str):
+        if color in COLORS:
+            return COLORS[color]
+        digits = color[1:]
+        if (
+            color.startswith("#")
+            and len(digits) == 6
+            and set(digits.lower()) <= set("0123456789abcdef")
+        ):
+            return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:], 16)
+    elif isinstance(color, (tuple, list)) and len(color) == 3:
+        if all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 255 for v in color):
+            return color[0], color[1], color[2]
+    raise ValueError(
+        f"unknown colour {color!r}; give '#rrggbb', three whole numbers from 0 to 255, or one of: "
+        + ", ".join(COLORS)
+    )
+
+
+class Levels(NamedTuple):
+    """Colours as 8-bit levels a channel: background (C,), shape (K, C), mark (K, C)."""
+
+    background: NDArray[np.int32]
+    shape: NDArray[np.int32]
+    mark: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Size and colours of images. Pixel centres lie at index + 0.5; y points down.
+
+    Args:
+        size: side in pixels.
+        channels: 1 (grey: the mean of red, green and blue) or 3.
+        background: colour behind the shape.
+        colors: shape colours; the factor `color` is an index into them.
+        mark: colour of the half of the shape that shows its orientation; None draws no mark.
+        dtype: "float32" in [0, 1], or "uint8"; float images are the uint8 ones divided by 255.
+        parity: draw like the original package: whole-pixel vertices, hard edges.
+    """
+
+    size: int = 64
+    channels: int = 1
+    background: Any = "darkgray"
+    colors: Any = ("white",)
+    mark: Any = "black"
+    dtype: str = "float32"
+    parity: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every field and turn colours into numbers."""
+        if isinstance(self.size, bool) or not isinstance(self.size, int):
+            raise TypeError(f"canvas size must be a whole number of pixels, found {self.size!r}")
+        if not 4 <= self.size <= LARGEST:
+            raise ValueError(f"canvas size must lie in 4 .. {LARGEST} pixels, found {self.size}")
+        if self.channels not in (1, 3) or isinstance(self.channels, bool):
+            raise ValueError(f"channels must be 1 (grey) or 3 (RGB), found {self.channels!r}")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, found {self.dtype!r}")
+        if not isinstance(self.parity, bool):
+            raise TypeError(f"parity must be true or false, found {self.parity!r}")
+        if (
+            isinstance(self.colors, str)
+            or not isinstance(self.colors, (tuple, list))
+            or not self.colors
+        ):
+            raise ValueError(f"colors must be a list of one colour or more, found {self.colors!r}")
+        object.__setattr__(self, "background", parse_color(self.background))
+        object.__setattr__(self, "colors", tuple(parse_color(c) for c in self.colors))
+        object.__setattr__(self, "mark", None if self.mark is None else parse_color(self.mark))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an image."""
+        return self.channels, self.size, self.size
+
+    @property
+    def levels(self) -> Levels:
+        """The colours as levels; without a mark its level is the shape's own."""
+        shape = self._channels(self.colors)
+        mark = (
+            shape
+            if self.mark is None
+            else np.broadcast_to(self._channels([self.mark]), shape.shape)
+        )
+        return Levels(self._channels([self.background])[0], shape, mark.copy())
+
+    def _channels(self, colors: Any) -> NDArray[np.int32]:
+        table = np.array(colors, np.int32)
+        if self.channels == 1:
+            return np.rint(table.mean(axis=1, keepdims=True)).astype(np.int32)
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, colours as '#rrggbb'."""
+        return {
+            "size": self.size,
+            "channels": self.channels,
+            "background": _hex(self.background),
+            "colors": [_hex(color) for color in self.colors],
+            "mark": None if self.mark is None else _hex(self.mark),
+            "dtype": self.dtype,
+            "parity": self.parity,
+        }
+
+
+def _hex(color: Color) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)

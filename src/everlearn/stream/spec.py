@@ -1,0 +1,195 @@
+"""Stream: a benchmark of any length as a pure function of a few settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from everlearn.factors import Product, Space, continuous_space, grid_space
+from everlearn.philox import check_seed
+from everlearn.render.canvas import Canvas
+from everlearn.shapes import PAPER_STYLE, ShapeStyle
+from everlearn.stream import codec
+from everlearn.stream.scenarios import ClassIncremental, Scenario, Setting, find_scenario
+from everlearn.stream.split import check_split, is_counts
+from everlearn.stream.task import Task
+
+_MOST_TASKS = 2**40
+_MOST_CLASSES = 100_000
+_MOST_ROWS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Tasks of sprites. `stream[t]` costs the same for every t; the defaults are the paper's benchmark.
+
+    Args:
+        seed: everything follows from it.
+        tasks: how many; None for no end.
+        classes_per_task: how many classes come with a task.
+        values_per_factor: values of scale, orientation, x and y in the grid.
+        canvas: what images look like.
+        scenario: what comes when: a name (class, task, domain, nic, blurry, recurring) or a scenario.
+        split: train, val and test as shares, or as numbers of rows a task.
+        factors: a space of factors instead of the grid.
+        test_factors: another space to test on, or "continuous" for the ranges between grid values.
+        held_out: combinations that are never trained on; they are the test set.
+        orientation_grid: "paper" (uneven, as the original) or "even".
+        style: how shapes are drawn.
+        online: every training row may be seen once only.
+        imbalance: how many times more training rows the largest class of a task has than the smallest.
+        first_class: id of the first class; streams with other ids show other shapes.
+    """
+
+    seed: int = 0
+    tasks: int | None = 500
+    classes_per_task: int = 10
+    values_per_factor: int = 5
+    canvas: Canvas = Canvas()
+    scenario: Any = ClassIncremental()
+    split: tuple[float, float, float] = (0.96, 0.024, 0.016)
+    factors: Space | None = None
+    test_factors: Any = None
+    held_out: Space | None = None
+    orientation_grid: str = "paper"
+    style: ShapeStyle = PAPER_STYLE
+    online: bool = False
+    imbalance: float = 1.0
+    first_class: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every setting, so that no task can fail later."""
+        object.__setattr__(self, "seed", check_seed(self.seed))
+        if self.tasks is not None:
+            _check_whole(self.tasks, "tasks", 1, _MOST_TASKS, "; None for an endless stream")
+        _check_whole(self.classes_per_task, "classes_per_task", 1, _MOST_CLASSES)
+        _check_whole(self.values_per_factor, "values_per_factor", 1, 64)
+        _check_whole(self.first_class, "first_class", 0, 2**62)
+        object.__setattr__(self, "split", check_split(self.split))
+        for name, kind in (("canvas", Canvas), ("style", ShapeStyle), ("online", bool)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, found {getattr(self, name)!r}")
+        _check_ratio(self.imbalance)
+        self._check_scenario()
+        self._check_spaces()
+        self._check_rows()
+
+    def _check_scenario(self) -> None:
+        if isinstance(self.scenario, str):
+            object.__setattr__(self, "scenario", find_scenario(self.scenario))
+        if not isinstance(getattr(self.scenario, "name", None), str):
+            raise TypeError(f"scenario must be a name or a scenario, found {self.scenario!r}")
+        self.scenario.check(self.setting)
+
+    def _check_spaces(self) -> None:
+        colors = len(self.canvas.colors)
+        grid_space(self.values_per_factor, colors=colors, orientation=self.orientation_grid)
+        if isinstance(self.test_factors, str):
+            if self.test_factors != "continuous":
+                raise ValueError(
+                    f"test_factors must be a space or 'continuous', found {self.test_factors!r}"
+                )
+            object.__setattr__(self, "test_factors", continuous_space(colors=colors))
+        for name in ("factors", "test_factors", "held_out"):
+            space = getattr(self, name)
+            if space is not None and not hasattr(space, "contains"):
+                raise TypeError(f"{name} must be a space of factors, found {space!r}")
+        if self.held_out is not None and self.test_factors is not None:
+            raise ValueError(
+                "give held_out or test_factors, not both: held-out rows are the test set"
+            )
+        if hasattr(self.scenario, "factor") and not isinstance(self.space, Product):
+            raise ValueError(
+                f"scenario {self.scenario.name!r} cuts a factor into bands; give a Product"
+            )
+
+    def _check_rows(self) -> None:
+        from everlearn.stream.build import check_rows
+
+        if is_counts(self.split) and any(part % self.classes_per_task for part in self.split):
+            raise ValueError(
+                f"split {self.split} must divide evenly among {self.classes_per_task} classes a task; "
+                "choose multiples of it, or shares such as (0.96, 0.024, 0.016)"
+            )
+        rows = check_rows(self)
+        if rows * self.classes_per_task > _MOST_ROWS:
+            raise ValueError(
+                f"a task would have {rows * self.classes_per_task} rows; at most {_MOST_ROWS}: lower "
+                "values_per_factor, classes_per_task or the split"
+            )
+
+    @property
+    def setting(self) -> Setting:
+        """What a scenario needs to know."""
+        return Setting(self.seed, self.tasks, self.classes_per_task, self.first_class)
+
+    @property
+    def space(self) -> Space:
+        """The space of factors: the one given, or the grid."""
+        if self.factors is not None:
+            return self.factors
+        return grid_space(
+            self.values_per_factor,
+            colors=len(self.canvas.colors),
+            orientation=self.orientation_grid,
+        )
+
+    def __len__(self) -> int:
+        """Count the tasks of a stream that ends."""
+        if self.tasks is None:
+            raise TypeError("an endless stream has no length; take as many tasks as you need")
+        return self.tasks
+
+    def __getitem__(self, index: int) -> Task:
+        """Make any task, at the same cost."""
+        from everlearn.stream.build import build_task
+
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+            raise TypeError(f"a task is chosen by a whole number, found {index!r}")
+        number = int(index) + (len(self) if index < 0 else 0)
+        if number < 0 or (self.tasks is not None and number >= self.tasks) or number >= _MOST_TASKS:
+            last = "endless" if self.tasks is None else f"0 .. {self.tasks - 1}"
+            raise IndexError(f"task {index} is not in the stream ({last})")
+        return build_task(self, number)
+
+    def __iter__(self) -> Iterator[Task]:
+        """Go through the tasks; two passes give the same."""
+        number = 0
+        while self.tasks is None or number < self.tasks:
+            yield self[number]
+            number += 1
+
+    def to_json(self) -> str:
+        """Write the stream as a small JSON text."""
+        return codec.encode(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Stream:
+        """Read a stream back, equal to the one written."""
+        settings = codec.decode(text)
+        allowed = {item.name for item in fields(cls)}
+        if set(settings) - allowed:
+            unknown = sorted(set(settings) - allowed)
+            raise ValueError(f"unknown settings {unknown} of a stream; allowed: {sorted(allowed)}")
+        return cls(**settings)
+
+    def with_changes(self, **changes: Any) -> Stream:
+        """The same stream but for some settings."""
+        return replace(self, **changes)
+
+
+def _check_whole(value: Any, name: str, low: int, high: int, more: str = "") -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number{more}, found {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie in {low} .. {high}{more}, found {value}")
+
+
+def _check_ratio(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"imbalance must be a number, found {value!r}")
+    if not 1 <= value <= 1e6:
+        raise ValueError(f"imbalance must lie in 1 .. 1000000 (1 is balanced), found {value}")

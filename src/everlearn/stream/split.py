@@ -1,0 +1,176 @@
+"""Train, val and test as a function of (seed, class, row).
+
+A class is parted by its own key, not its task's: where a class comes back in a later task, an image
+that was held back for testing stays held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everlearn.factors import UNIFORMS, Factors, Minus, Space
+from everlearn.philox import Purpose, permutations, uniform
+
+_MOST_TRIES = 64
+
+
+class Counts(NamedTuple):
+    """Rows a class."""
+
+    train: int
+    val: int
+    test: int
+
+
+class Key(NamedTuple):
+    """What the rows of a class follow from; `visit` changes where drawn rows may be new each time."""
+
+    seed: int
+    label: int
+    band: int
+    visit: int
+
+
+class Parts(NamedTuple):
+    """The factors of one class, parted."""
+
+    train: Factors
+    val: Factors
+    test: Factors
+
+
+def check_split(split: Sequence[float]) -> tuple[float, float, float]:
+    """Return three counts or three shares, or say what is allowed."""
+    parts = tuple(split) if isinstance(split, (tuple, list)) else ()
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in parts)
+    if len(parts) != 3 or not numbers:
+        raise TypeError(f"split must be three numbers (train, val, test), found {split!r}")
+    if not all(0 <= v < float("inf") for v in parts) or parts[0] == 0:
+        raise ValueError(
+            f"split must be numbers of 0 or more with some for training, found {parts}"
+        )
+    if is_counts(parts):
+        return int(parts[0]), int(parts[1]), int(parts[2])
+    if sum(parts) > 1 + 1e-9:
+        raise ValueError(
+            f"split must be three whole numbers (rows a task) or three shares that add up to 1 at "
+            f"most, found {parts}"
+        )
+    return float(parts[0]), float(parts[1]), float(parts[2])
+
+
+def is_counts(split: Sequence[float]) -> bool:
+    """Whether a split counts rows (6000, 150, 100) rather than sharing them (0.96, 0.024, 0.016)."""
+    return all(isinstance(v, int) for v in split)
+
+
+def count_rows(
+    split: tuple[float, float, float], classes: int, pool: int, test_pool: int | None = None
+) -> Counts:
+    """Rows a class: counts are divided among the classes, shares are taken of the pool.
+
+    Args:
+        test_pool: size of a test pool of its own, or None where test rows come out of the pool.
+    """
+    if is_counts(split):
+        train, val, test = (int(part) // classes for part in split)
+        return Counts(train, val, test)
+    val, test = round(split[1] * pool), round(split[2] * pool)
+    train = pool - val - test if sum(split) > 1 - 1e-9 else round(split[0] * pool)
+    return Counts(train, val, test if test_pool is None else round(split[2] * test_pool))
+
+
+def shuffle_finite(size: int, counts: Counts, keys: Sequence[Key]) -> list[NDArray[np.int64]]:
+    """Part a finite pool for several classes at once: row numbers (K, n) of train, val and test.
+
+    The keys may differ in their label alone.
+    """
+    train, val, test = counts
+    test = min(test, size - train - val)
+    labels = [key.label for key in keys]
+    rows = permutations(keys[0].seed, Purpose.SPLIT, labels, size, lane=keys[0].band)
+    cuts = (rows[:, test + val : test + val + train], rows[:, test : test + val], rows[:, :test])
+    return [np.sort(part, axis=1) for part in cuts]
+
+
+def part_apart(train: Space, test: Space, counts: Counts, key: Key) -> Parts:
+    """Part a class whose test rows come from a space of their own, or whose rows are drawn.
+
+    Rows of a finite training space are those that `shuffle_finite` gives, so that another test space
+    leaves the training rows as they were. No test row is a training row.
+    """
+    if train.size is None:
+        tests = _take(test, counts.test, key, Purpose.TEST_FACTORS, 0, [])
+        vals = _take(train, counts.val, key, Purpose.TEST_FACTORS, 1, [tests])
+        return Parts(
+            _take(train, counts.train, key, Purpose.FACTORS, key.visit, [tests, vals]), vals, tests
+        )
+    points = train.points()
+    trains, vals, _ = (points.take(rows[0]) for rows in shuffle_finite(train.size, counts, [key]))
+    return Parts(
+        trains, vals, _take(test, counts.test, key, Purpose.TEST_FACTORS, 0, [trains, vals])
+    )
+
+
+def _take(
+    space: Space, count: int, key: Key, purpose: Purpose, visit: int, avoid: list[Factors]
+) -> Factors:
+    """Take rows of a space that occur in none of `avoid`: listed in a shuffled order, or drawn."""
+    taken = np.concatenate([_codes(table) for table in avoid]) if avoid else None
+    if space.size is None:
+        return _draw(space, count, key, purpose, visit, taken)
+    points = space.points()
+    rows = permutations(key.seed, Purpose.SPLIT, [key.label], space.size, lane=key.band)[0]
+    if taken is not None:
+        rows = rows[~np.isin(_codes(points)[rows], taken)]
+    if len(rows) < count:
+        raise ValueError(
+            f"class {key.label} has {len(rows)} test rows that are not training rows, but the split "
+            f"asks for {count}; give a larger test space or ask for fewer training or test rows"
+        )
+    return points.take(np.sort(rows[:count]))
+
+
+def _draw(
+    space: Space,
+    count: int,
+    key: Key,
+    purpose: Purpose,
+    visit: int,
+    taken: NDArray[np.void] | None,
+) -> Factors:
+    """Draw rows; one that is taken is drawn again."""
+    index = (key.label * 0x100000 + key.band) * 0x10000 + visit
+    rows = np.arange(count, dtype=np.uint64)
+    out = space.sample(uniform(key.seed, purpose, index % 2**64, rows, count=UNIFORMS))
+    if taken is None:
+        return out
+    wrong = np.flatnonzero(np.isin(_codes(out), taken))
+    for attempt in range(1, _MOST_TRIES):
+        if not len(wrong):
+            return out
+        numbers = rows[wrong] + np.uint64(count * attempt)
+        again = space.sample(uniform(key.seed, purpose, index % 2**64, numbers, count=UNIFORMS))
+        for column, new in zip(out, again, strict=True):
+            column[wrong] = new
+        wrong = wrong[np.isin(_codes(again), taken)]
+    raise ValueError(
+        f"found no training rows of class {key.label} that are not test rows in {_MOST_TRIES} draws; "
+        "make the space larger or the test set smaller"
+    )
+
+
+def _codes(factors: Factors) -> NDArray[np.void]:
+    """One comparable item a row."""
+    table = np.stack([np.round(np.asarray(c, float), 9) + 0.0 for c in factors], axis=1)
+    return np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1] * 8)))[:, 0]
+
+
+def held_back(space: Space, held_out: Space) -> tuple[Space, Space]:
+    """Part a space into what may be trained on and what is only tested."""
+    train = Minus(space, held_out)
+    return train, Minus(space, train)

@@ -1,0 +1,48 @@
+"""Sprites as the pictures of a split: drawn when asked for, on the device that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from everlearn.philox import Floats
+from everlearn.render import draw_on_cpu
+from everlearn.render.canvas import Canvas
+from everlearn.shapes import Outlines
+
+
+@dataclass(frozen=True, eq=False)
+class Sprites:
+    """Row r shows outline which[r] under maps[r] in colour color[r]."""
+
+    outlines: Outlines
+    which: NDArray[np.int64]
+    maps: Floats
+    color: NDArray[np.int64]
+    canvas: Canvas
+
+    def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
+        """Return a function from rows on the device to images there."""
+        if device == "cpu" or self.canvas.parity:
+            return lambda rows: self._draw(rows.cpu().numpy()).to(device)
+        from everlearn.render.cuda import pen
+
+        largest = float(np.hypot(self.maps[:, 0, 0], self.maps[:, 1, 0]).max(initial=0.1))
+        ready = pen(self.outlines, self.canvas, device, largest)
+        which = torch.from_numpy(self.which.astype(np.int32)).to(device)
+        maps = torch.from_numpy(self.maps.astype(np.float32)).to(device)
+        color = torch.from_numpy(self.color.astype(np.int32)).to(device)
+        return lambda rows: ready.draw(which[rows], maps[rows], color[rows])
+
+    def _draw(self, rows: NDArray[np.int64]) -> Tensor:
+        # A data-loader worker draws alone: its siblings use the other cores.
+        threads = 1 if torch.utils.data.get_worker_info() else None
+        maps, color = self.maps[rows], self.color[rows]
+        return torch.from_numpy(
+            draw_on_cpu(self.outlines, self.which[rows], maps, color, self.canvas, threads)
+        )

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from everlearn.render import render
     from everlearn.render.canvas import Canvas
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
-    from everlearn.stream import Batch, Split, Stream, Task
+    from everlearn.stream import ArrayStream, Batch, Split, Stream, Task
 
 __version__ = "0.1.0"
 _HOMES = {
+    "ArrayStream": "stream",
     "Batch": "stream",
     "Canvas": "render",
     "Factors": "factors",
@@ -29,6 +30,7 @@ _HOMES = {
     "theta": "factors",
 }
 __all__ = [
+    "ArrayStream",
     "Batch",
     "Canvas",
     "Factors",
@@ -49,7 +51,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'everlearn' has no attribute {name!r}")
-    return getattr(import_module(f"everlearn.{_HOMES[name]}"), name)
+    home = import_module(f"everlearn.{_HOMES[name]}")
+    return home if name == _HOMES[name] else getattr(home, name)
 
 
 def __dir__() -> list[str]:

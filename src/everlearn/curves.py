@@ -8,6 +8,8 @@ do not depend on the machine.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ NODES = np.array([0.5 - _OUTER / 2, 0.5 - _INNER / 2, 0.5, 0.5 + _INNER / 2, 0.5
 _ROOT_70 = 70**0.5
 _SIDE, _NEAR = (322 - 13 * _ROOT_70) / 1800, (322 + 13 * _ROOT_70) / 1800
 WEIGHTS = np.array([_SIDE, _NEAR, 64 / 225, _NEAR, _SIDE])
-CROSSING_STEPS = 16
+_COARSE, _FINE = 16, 64
 
 
 def polygon(vertices: Floats) -> Floats:
@@ -124,7 +126,8 @@ def long_axis(coefficients: Floats, lengths: Floats) -> Floats:
     norm = np.sqrt(axis[:, 0] * axis[:, 0] + axis[:, 1] * axis[:, 1])
     round_curve = norm == 0.0
     axis[round_curve], norm[round_curve] = (1.0, 0.0), 1.0
-    return axis / norm[:, None]
+    unit: Floats = axis / norm[:, None]
+    return unit
 
 
 def bounding_box(coefficients: Floats) -> tuple[Floats, Floats]:
@@ -144,36 +147,65 @@ def bounding_box(coefficients: Floats) -> tuple[Floats, Floats]:
 
 
 def crosses_itself(coefficients: Floats) -> Bools:
-    """Tell which curves (B,) meet themselves, for curves whose knots turn once about the origin."""
-    turning_back = ~_turns_forward(coefficients)
+    """Tell which curves (B,) meet themselves, for curves whose knots turn once about the origin.
+
+    Pieces that turn forward cannot meet each other. Each of the rest is cut into chords and compared
+    with all others; where it bends sharply and could hide a small loop, also in finer chords with
+    itself and its neighbours.
+    """
+    suspects, piece = np.nonzero(~_turns_forward(coefficients))
     out = np.zeros(len(coefficients), bool)
-    suspects, piece = np.nonzero(turning_back)
-    if len(suspects):
-        out[suspects[_piece_crosses(coefficients[suspects], piece)]] = True
+    out[suspects[_piece_crosses(coefficients[suspects], piece, _COARSE, True)]] = True
+    around = (piece[:, None] + np.array([-1, 0, 1])) % coefficients.shape[1]
+    local = coefficients[suspects[:, None], around]
+    sharp = ~out[suspects] & _bends_sharply(local)
+    middle = np.ones(sharp.sum(), np.int64)
+    out[suspects[sharp][_piece_crosses(local[sharp], middle, _FINE, False)]] = True
     return out
+
+
+def _bends_sharply(coefficients: Floats) -> Bools:
+    """Tell which runs of pieces turn by more than a right angle between two coarse chords."""
+    points = _chain(coefficients, _COARSE)
+    chord = points[:, 1:] - points[:, :-1]
+    turn = chord[:, 1:] * chord[:, :-1]
+    bends: Bools = (turn[..., 0] + turn[..., 1] < 0.0).any(axis=1)
+    return bends
+
+
+def _chain(coefficients: Floats, steps: int) -> Floats:
+    """Points along the pieces, one after the other, (B, P * steps, 2)."""
+    count, pieces = coefficients.shape[:2]
+    points = evaluate(coefficients, np.arange(steps) / steps)
+    return points.reshape(count, pieces * steps, 2)
 
 
 def _turns_forward(coefficients: Floats) -> Bools:
     """Certify pieces (B, P) whose polar angle only grows: they stay inside their own sector.
 
-    p x p' is a quartic in t; it is positive where its Bernstein coefficients are.
+    p x p' is a quartic in t; it is positive where its Bernstein coefficients on both halves are.
     """
     c0, c1, c2, c3 = (coefficients[:, :, k] for k in range(4))
     a0, a1, a2 = _cross(c0, c1), 2.0 * _cross(c0, c2), 3.0 * _cross(c0, c3) + _cross(c1, c2)
     a3, a4 = 2.0 * _cross(c1, c3), _cross(c2, c3)
     b1, b2 = a0 + a1 / 4.0, a0 + a1 / 2.0 + a2 / 6.0
     b3, b4 = a0 + 0.75 * a1 + a2 / 2.0 + a3 / 4.0, a0 + a1 + a2 + a3 + a4
-    lowest = np.minimum(np.minimum(np.minimum(a0, b1), np.minimum(b2, b3)), b4)
-    return lowest > 0.0
+    level = [a0, b1, b2, b3, b4]
+    forward = np.minimum(a0, b4) > 0.0
+    while len(level) > 1:
+        level = [(low + high) / 2.0 for low, high in pairwise(level)]
+        forward = forward & (np.minimum(level[0], level[-1]) > 0.0)
+    return np.asarray(forward)
 
 
-def _piece_crosses(coefficients: Floats, piece: NDArray[np.intp]) -> Bools:
+def _piece_crosses(
+    coefficients: Floats, piece: NDArray[np.intp], steps: int, closed: bool
+) -> Bools:
     """Tell whether piece[b], cut into short chords, properly crosses any chord of curve b."""
-    points = evaluate(coefficients, np.arange(CROSSING_STEPS) / CROSSING_STEPS)
-    start = points.reshape(len(points), -1, 2)
+    start = _chain(coefficients, steps)
     end = np.roll(start, -1, axis=1)
-    mine = piece[:, None] * CROSSING_STEPS + np.arange(CROSSING_STEPS)
-    curve = np.arange(len(points))[:, None]
+    mine = piece[:, None] * steps + np.arange(steps)
+    curve = np.arange(len(start))[:, None]
     p, q = start[curve, mine][:, :, None], end[curve, mine][:, :, None]
     left = _cross(q - p, start[:, None] - p) > 0.0
     b, i, other = np.nonzero(left != np.roll(left, -1, axis=2))
@@ -182,8 +214,9 @@ def _piece_crosses(coefficients: Floats, piece: NDArray[np.intp]) -> Bools:
     between = (_cross(along, p - a) > 0.0) != (_cross(along, q - a) > 0.0)
     apart = (other - mine[b, i]) % start.shape[1]
     neighbours = (apart <= 1) | (apart == start.shape[1] - 1)
-    out = np.zeros(len(points), bool)
-    out[b[between & ~neighbours]] = True
+    real = closed | (other < start.shape[1] - 1)
+    out = np.zeros(len(start), bool)
+    out[b[between & ~neighbours & real]] = True
     return out
 
 

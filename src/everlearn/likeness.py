@@ -34,7 +34,8 @@ def distances_to(mask: NDArray[np.uint8], others: NDArray[np.uint8]) -> Floats:
     """1 - intersection over union of one mask with each of many, (N,): 0 equal, 1 apart."""
     both = np.bitwise_count(others & mask).sum(axis=1, dtype=np.int64)
     either = np.bitwise_count(others | mask).sum(axis=1, dtype=np.int64)
-    return 1.0 - both / either
+    distances: Floats = 1.0 - both / either
+    return distances
 
 
 def nearest_distances(mine: NDArray[np.uint8]) -> Floats:

@@ -105,14 +105,18 @@ def permutations(
     last = np.uint64((purpose << 24) | 0x800000 | lane)
     out = philox((key & _LOW, key >> _SHIFT, positions, last), seed)
     pairs = (out[..., 0::2] << _SHIFT) | out[..., 1::2]
-    return np.argsort(pairs.reshape(len(key), -1)[:, :size], axis=1, kind="stable")
+    order: NDArray[np.int64] = np.argsort(
+        pairs.reshape(len(key), -1)[:, :size], axis=1, kind="stable"
+    )
+    return order
 
 
 def permutation(
     seed: int, purpose: Purpose, index: int, size: int, *, lane: int = 0
 ) -> NDArray[np.int64]:
     """Shuffle 0 .. size-1 for one index."""
-    return permutations(seed, purpose, [index], size, lane=lane)[0]
+    order: NDArray[np.int64] = permutations(seed, purpose, [index], size, lane=lane)[0]
+    return order
 
 
 def normal(first: Floats, second: Floats) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from everlearn.philox import SEED_LIMIT, Floats, Purpose, check_seed, normal, si
 Ints = NDArray[np.int64]
 POINTS = 1000
 _MOST_TRIES = 256
-_CHUNK = 2048
+_CHUNK = 8192
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ class Outline:
     @property
     def centroid(self) -> Floats:
         """Centroid of the enclosed area (2,), exact."""
-        return curves.area_and_centroid(self.coefficients[None])[1][0]
+        center: Floats = curves.area_and_centroid(self.coefficients[None])[1][0]
+        return center
 
     @property
     def box(self) -> tuple[Floats, Floats]:

@@ -61,7 +61,9 @@ class Values:
 
     def contains(self, values: NDArray[Any]) -> Bools:
         """Tell which are among the values, up to rounding."""
-        return np.isclose(np.asarray(values)[:, None], np.array(self.values), 0.0, 1e-9).any(axis=1)
+        equal = np.isclose(np.asarray(values)[:, None], np.array(self.values), 0.0, 1e-9)
+        found: Bools = equal.any(axis=1)
+        return found
 
 
 @dataclass(frozen=True)

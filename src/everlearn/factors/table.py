@@ -13,7 +13,7 @@ NAMES = ("color", "scale", "orientation", "x", "y")
 
 
 class Factors(NamedTuple):
-    """One array a factor, all of one length.
+    """One array a factor, all of one length: numpy arrays, or tensors on some device in a batch.
 
     Attributes:
         color: index into the canvas's colours.
@@ -23,11 +23,11 @@ class Factors(NamedTuple):
         y: likewise, downwards.
     """
 
-    color: NDArray[Any]
-    scale: NDArray[Any]
-    orientation: NDArray[Any]
-    x: NDArray[Any]
-    y: NDArray[Any]
+    color: Any
+    scale: Any
+    orientation: Any
+    x: Any
+    y: Any
 
     def take(self, rows: ArrayLike) -> Factors:
         """Pick rows of every factor."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -130,3 +132,23 @@ def _choose(which: ArrayLike | None, outlines: int, images: int) -> NDArray[np.i
             "factors, or as many of each, or say with `which` which outline each image shows"
         )
     return np.arange(outlines)
+
+
+class _Renderer(ModuleType):
+    """Lets `everlearn.render`, the name of this package, be called as the function it is known for."""
+
+    def __call__(
+        self,
+        outlines: Outlines | Outline | Sequence[Outline],
+        factors: Factors,
+        canvas: Canvas | None = None,
+        device: str = "cpu",
+        *,
+        which: ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """Draw images; see `render`."""
+        return render(outlines, factors, canvas, device, which=which, threads=threads)
+
+
+sys.modules[__name__].__class__ = _Renderer

@@ -43,13 +43,16 @@ def parse_color(color: object) -> Color:
             and set(digits.lower()) <= set("0123456789abcdef")
         ):
             return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:], 16)
-    elif isinstance(color, (tuple, list)) and len(color) == 3:
-        if all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 255 for v in color):
-            return color[0], color[1], color[2]
+    elif isinstance(color, (tuple, list)) and len(color) == 3 and all(map(_is_level, color)):
+        return color[0], color[1], color[2]
     raise ValueError(
         f"unknown colour {color!r}; give '#rrggbb', three whole numbers from 0 to 255, or one of: "
         + ", ".join(COLORS)
     )
+
+
+def _is_level(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255
 
 
 class Levels(NamedTuple):
@@ -123,7 +126,7 @@ class Canvas:
     def _channels(self, colors: Any) -> NDArray[np.int32]:
         table = np.array(colors, np.int32)
         if self.channels == 1:
-            return np.rint(table.mean(axis=1, keepdims=True)).astype(np.int32)
+            table = np.rint(table.mean(axis=1, keepdims=True)).astype(np.int32)
         return table
 
     def to_dict(self) -> dict[str, Any]:

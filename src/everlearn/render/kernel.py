@@ -1,6 +1,5 @@
 """The Triton kernel behind render.cuda. Imported only where there is a GPU."""
 
-# ruff: noqa: N803
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations

@@ -60,4 +60,5 @@ def _inside(corners: Floats, x: Floats, y: float) -> NDArray[np.bool_]:
     hit = (corners[:, 1] <= y) != (after[:, 1] <= y)
     start, step = corners[hit], after[hit] - corners[hit]
     crossings = np.sort(start[:, 0] + (y - start[:, 1]) * step[:, 0] / step[:, 1])
-    return np.searchsorted(crossings, x) % 2 == 1
+    odd: NDArray[np.bool_] = np.searchsorted(crossings, x) % 2 == 1
+    return odd

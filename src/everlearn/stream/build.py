@@ -111,9 +111,7 @@ def _parts(stream: Stream, arrivals: list[Arrival], index: int) -> tuple[Rows, R
     """Part the rows of all classes of a task."""
     bands = {arrival.band for arrival in arrivals}
     if len(bands) != 1:
-        several = [_parts(stream, [arrival], index) for arrival in arrivals]
-        train, val, test = ([parts[i] for parts in several] for i in range(3))
-        return _join(train), _join(val), _join(test)
+        return _transpose([_parts(stream, [arrival], index) for arrival in arrivals])
     pools, points = _pools(stream, bands.pop())
     keys = [Key(stream.seed, a.label, a.band or 0, index) for a in arrivals]
     if pools.test is None and points is not None:
@@ -123,13 +121,17 @@ def _parts(stream: Stream, arrivals: list[Arrival], index: int) -> tuple[Rows, R
             Rows(np.repeat(labels, rows.shape[1]), points.take(rows.reshape(-1))) for rows in cut
         )
         return train, val, test
-    parts = [part_apart(pools.train, pools.test or pools.train, pools.counts, key) for key in keys]
-    columns = zip(
-        *([_rows(key.label, table) for table in p] for key, p in zip(keys, parts, strict=True)),
-        strict=True,
-    )
-    train, val, test = (_join(list(column)) for column in columns)
-    return train, val, test
+    return _transpose([_part_drawn(pools, key) for key in keys])
+
+
+def _part_drawn(pools: Pools, key: Key) -> tuple[Rows, Rows, Rows]:
+    train, val, test = part_apart(pools.train, pools.test or pools.train, pools.counts, key)
+    return _rows(key.label, train), _rows(key.label, val), _rows(key.label, test)
+
+
+def _transpose(parts: list[tuple[Rows, Rows, Rows]]) -> tuple[Rows, Rows, Rows]:
+    """Join the trains, the vals and the tests of several classes."""
+    return _join([p[0] for p in parts]), _join([p[1] for p in parts]), _join([p[2] for p in parts])
 
 
 @lru_cache(maxsize=64)

@@ -13,10 +13,12 @@ from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import PAPER_STYLE, ShapeStyle
 from everlearn.stream import codec
-from everlearn.stream.scenarios import ClassIncremental, Scenario, Setting, find_scenario
+from everlearn.stream.scenarios import ClassIncremental, Setting, find_scenario
 from everlearn.stream.split import check_split, is_counts
 from everlearn.stream.task import Task
 
+PAPER_CANVAS = Canvas()
+PAPER_SCENARIO = ClassIncremental()
 _MOST_TASKS = 2**40
 _MOST_CLASSES = 100_000
 _MOST_ROWS = 10_000_000
@@ -48,8 +50,8 @@ class Stream:
     tasks: int | None = 500
     classes_per_task: int = 10
     values_per_factor: int = 5
-    canvas: Canvas = Canvas()
-    scenario: Any = ClassIncremental()
+    canvas: Canvas = PAPER_CANVAS
+    scenario: Any = PAPER_SCENARIO
     split: tuple[float, float, float] = (0.96, 0.024, 0.016)
     factors: Space | None = None
     test_factors: Any = None

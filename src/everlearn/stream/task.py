@@ -87,16 +87,14 @@ class Split:
     def on(self, device: str) -> Placed:
         """Put the tables on a device, once; batches are then made without leaving it."""
         if device not in self._places:
-            self._places[check_device(device)] = self._place(device)
+            check_device(device)
+            self._places[device] = self._place(device)
         return self._places[device]
 
     def _place(self, device: str) -> Placed:
-        factors = (
-            self.factors
-            and Factors(
-                torch.from_numpy(self.factors.color.astype(np.int64)).to(device),  # type: ignore[arg-type]
-                *(torch.from_numpy(c.astype(np.float32)).to(device) for c in self.factors[1:]),
-            )
+        factors = self.factors and Factors(
+            torch.from_numpy(self.factors.color.astype(np.int64)).to(device),
+            *(torch.from_numpy(c.astype(np.float32)).to(device) for c in self.factors[1:]),
         )
         theta = None
         if self.theta is not None:
@@ -142,10 +140,7 @@ class Task:
         Args:
             drop_last: leave out an epoch's last batch when it is not full.
         """
-        _check_positive(batch_size, "batch_size")
-        _check_positive(epochs, "epochs")
-        if self.online and epochs > 1:
-            raise ValueError(f"this stream is online: one pass is allowed, found epochs={epochs}")
+        self.count_batches(batch_size, epochs)
         return self._batches(batch_size, epochs, device, drop_last)
 
     def _batches(self, size: int, epochs: int, device: str, drop_last: bool) -> Iterator[Batch]:
@@ -155,6 +150,20 @@ class Task:
             rows = torch.from_numpy(self.order(epoch)).to(device)
             for start in range(0, stop, size):
                 yield placed.batch(rows[start : start + size])
+
+    def count_batches(self, batch_size: int, epochs: int = 1) -> int:
+        """How many batches `batches` gives."""
+        _check_positive(batch_size, "batch_size")
+        _check_positive(epochs, "epochs")
+        if self.online and epochs > 1:
+            raise ValueError(f"this stream is online: one pass is allowed, found epochs={epochs}")
+        return epochs * -(-len(self.train) // batch_size)
+
+    def nth_batch(self, number: int, batch_size: int, device: str = "cpu") -> Batch:
+        """Batch `number` of those that `batches` gives, made directly."""
+        epoch, place = divmod(number, self.count_batches(batch_size))
+        rows = self.order(epoch)[place * batch_size : (place + 1) * batch_size]
+        return self.train.batch(rows, device)
 
     def order(self, epoch: int = 0) -> Ints:
         """The order of the training rows in an epoch."""

@@ -1,0 +1,62 @@
+"""The command line: every bad input ends in one line on stderr and exit code 2."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from everlearn import __version__
+from everlearn.cli.bench import app as bench
+from everlearn.cli.draw import app as draw
+from everlearn.cli.export import export
+from everlearn.cli.quickstart import quickstart
+from everlearn.cli.say import complain, in_words
+
+BAD_INPUT, STOPPED = 2, 130
+# The base of typer's errors about options; newer versions of typer keep it to themselves.
+_USAGE: Any = typer.BadParameter.mro()[1]
+
+app = typer.Typer(
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+app.command()(quickstart)
+app.add_typer(draw, name="draw")
+app.command()(export)
+app.add_typer(bench, name="bench")
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Endless, reproducible streams of shapes for continual learning."""
+    if version:
+        typer.echo(f"everlearn {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 when all went well, 2 for bad input, 130 when stopped by hand."""
+    try:
+        code = app(args=arguments, prog_name="everlearn", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = STOPPED
+    except _USAGE as error:
+        complain(error.format_message())
+        return BAD_INPUT
+    except (ValueError, TypeError, IndexError, OSError, ImportError) as error:
+        complain(in_words(error))
+        return BAD_INPUT
+    if code == STOPPED:
+        complain("stopped by hand")
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,109 @@
+"""`everlearn draw`: pictures of shapes, factors, a stream and its scenario."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everlearn.cli.options import takes_stream
+from everlearn.cli.say import tell_file
+
+if TYPE_CHECKING:
+    from everlearn.stream import Stream
+
+Out = Annotated[Path, typer.Option(help="File to write.")]
+Start = Annotated[int, typer.Option(help="The first task shown.")]
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def draw(context: typer.Context) -> None:
+    """Draw shapes, factors, a stream or its scenario."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+@takes_stream
+def shapes(
+    stream: "Stream",
+    out: Out = Path("out/shapes.png"),
+    count: Annotated[int, typer.Option(help="How many shapes.")] = 100,
+    columns: Annotated[int, typer.Option(help="Shapes a row.")] = 10,
+) -> None:
+    """Draw a contact sheet of the stream's shapes."""
+    _check(out, ".png")
+    from everlearn.sheets import save, shape_sheet
+
+    tell_file(save(shape_sheet(stream, count, columns), out))
+
+
+@app.command()
+@takes_stream
+def factors(
+    stream: "Stream",
+    out: Out = Path("out/factors.png"),
+    task: Annotated[int, typer.Option(help="Which task.")] = 0,
+    count: Annotated[int, typer.Option(help="How many images.")] = 24,
+    columns: Annotated[int, typer.Option(help="Images a row.")] = 8,
+) -> None:
+    """Draw training images of a task with their factors."""
+    _check(out, ".png")
+    from everlearn.sheets import factor_sheet, save
+
+    tell_file(save(factor_sheet(stream[task], count, columns), out))
+
+
+@app.command()
+@takes_stream
+def sweep(
+    stream: "Stream",
+    out: Out = Path("out/sweep.png"),
+    shape: Annotated[int, typer.Option(help="Which shape: a class id.")] = 0,
+    steps: Annotated[int, typer.Option(help="Images a factor.")] = 9,
+) -> None:
+    """Draw one shape, swept through one factor after another."""
+    _check(out, ".png")
+    from everlearn.sheets import save, sweep_sheet
+
+    tell_file(save(sweep_sheet(stream, shape, steps), out))
+
+
+@app.command("stream")
+@takes_stream
+def film(
+    stream: "Stream",
+    out: Out = Path("out/stream.gif"),
+    start: Start = 0,
+    count: Annotated[int, typer.Option(help="How many tasks.")] = 8,
+    views: Annotated[int, typer.Option(help="Frames a task.")] = 6,
+    seconds: Annotated[float, typer.Option(help="How long a frame stays.")] = 0.3,
+) -> None:
+    """Draw a walk through the tasks, as a GIF that starts again at its end."""
+    _check(out, ".gif")
+    from everlearn.sheets import save_film, stream_film
+
+    tell_file(save_film(stream_film(stream, count, views, start), out, seconds))
+
+
+@app.command()
+@takes_stream
+def scenario(
+    stream: "Stream",
+    out: Out = Path("out/scenario.png"),
+    start: Start = 0,
+    count: Annotated[int, typer.Option(help="How many tasks.")] = 6,
+    images: Annotated[int, typer.Option(help="Images a task.")] = 8,
+) -> None:
+    """Draw which classes come when, with example images."""
+    _check(out, ".png")
+    from everlearn.sheets import save, scenario_sheet
+
+    tell_file(save(scenario_sheet(stream, count, images, start), out))
+
+
+def _check(path: Path, suffix: str) -> None:
+    if path.suffix.lower() != suffix:
+        raise ValueError(f"--out must end in {suffix}, found {str(path)!r}")
+    if path.is_dir():
+        raise ValueError(f"--out must be a file, found a folder: {path}")

@@ -1,0 +1,66 @@
+"""`everlearn export`: a stream on disk, task by task; run again, it goes on where it stopped."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everlearn.cli.options import takes_stream
+from everlearn.cli.say import tell
+
+if TYPE_CHECKING:
+    from everlearn.stream import Stream
+
+_MOST = 10_000_000
+
+
+@takes_stream
+def export(
+    stream: "Stream",
+    folder: Annotated[Path, typer.Argument(help="Where to write.", show_default=False)],
+    format: Annotated[
+        str, typer.Option(help="npz, png (with a CSV table) or tar (shards).")
+    ] = "npz",
+    only: Annotated[
+        str, typer.Option(help="Which tasks, such as 0:10 or 3,5,8:12.", show_default="all")
+    ] = "",
+) -> None:
+    """Write a stream to disk; what is there already, whole, is kept."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from everlearn.stream.export import export as write
+
+    columns = (TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        line = bar.add_task("tasks", total=None)
+        place = write(
+            stream,
+            folder,
+            format,
+            parse_tasks(only, stream.tasks) if only else None,
+            lambda done, all_: bar.update(line, completed=done, total=all_),
+        )
+    tell(f"wrote {place}")
+
+
+def parse_tasks(text: str, tasks: int | None) -> list[int]:
+    """Read task numbers below `tasks`: "3", "3,5", "0:10" (the end is not included)."""
+    out: list[int] = []
+    for part in text.split(","):
+        low, colon, high = part.strip().partition(":")
+        if not (low.isdecimal() and (high.isdecimal() if colon else True)):
+            raise ValueError(f"--only must read like 0:10 or 3,5,8:12, found {text!r}")
+        first, end = int(low), int(high) if colon else int(low) + 1
+        if end > (_MOST if tasks is None else tasks):
+            raise ValueError(
+                f"--only must name tasks below {tasks or _MOST}, found {part.strip()!r}"
+            )
+        out += range(first, end)
+    return out

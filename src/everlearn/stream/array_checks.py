@@ -1,0 +1,51 @@
+"""Checks of the settings of an array stream that need no data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from everlearn.stream.array_plan import ORDERS
+
+if TYPE_CHECKING:
+    from everlearn.stream.arrays import ArrayStream
+
+_MOST_HELD_BACK = 0.9
+
+
+def check_settings(stream: ArrayStream) -> None:
+    """Raise where a setting is of the wrong kind or out of its range."""
+    if stream.class_order not in ORDERS:
+        raise ValueError(
+            f"class_order must be one of {', '.join(ORDERS)}, found {stream.class_order!r}"
+        )
+    if not isinstance(stream.online, bool):
+        raise TypeError(f"online must be true or false, found {stream.online!r}")
+    _check_number(stream.imbalance, "imbalance", 1, 1e6)
+    for name in ("tasks", "classes_per_task", "first_classes", "size", "rows"):
+        _check_whole(getattr(stream, name), name)
+
+
+def check_shares(val: float, test: float) -> None:
+    """Raise where validation and test would leave too little for training."""
+    _check_number(val, "val_share", 0, _MOST_HELD_BACK)
+    _check_number(test, "test_share", 0, _MOST_HELD_BACK)
+    if val + test > _MOST_HELD_BACK:
+        raise ValueError(
+            f"val_share and test_share may add up to {_MOST_HELD_BACK}, found {val} and {test}"
+        )
+
+
+def _check_whole(value: Any, name: str) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, found {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be 1 or more, found {value}")
+
+
+def _check_number(value: Any, name: str, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, found {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie in {low} .. {high}, found {value}")

@@ -1,0 +1,59 @@
+"""An array stream as JSON and back. The data folder is not written: it differs between machines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from everlearn.stream.scenarios import find_scenario
+from everlearn.stream.sources.nicv2 import NAMES, FileLists
+
+if TYPE_CHECKING:
+    from everlearn.stream.arrays import ArrayStream
+
+FORMAT = 1
+KEY = "everlearn_arrays"
+
+
+def encode(stream: ArrayStream) -> str:
+    """Write a stream as JSON."""
+    settings = {item.name: getattr(stream, item.name) for item in fields(stream) if item.compare}
+    settings["scenario"] = {"name": stream.scenario.name, **asdict(stream.scenario)}
+    return json.dumps({KEY: FORMAT, **settings}, indent=1)
+
+
+def decode(text: str, allowed: set[str]) -> dict[str, Any]:
+    """Read the settings of a stream from JSON, or say what is wrong with it."""
+    try:
+        settings = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"a stream file must be JSON, found: {error}") from None
+    if not isinstance(settings, dict) or KEY not in settings:
+        raise ValueError(f"a file of an array stream must be a JSON object with the key {KEY!r}")
+    version = settings.pop(KEY)
+    if version != FORMAT or isinstance(version, bool):
+        raise ValueError(
+            f"{KEY} must be {FORMAT}, found {version!r}; a newer everlearn may read it"
+        )
+    if set(settings) - allowed:
+        unknown = sorted(set(settings) - allowed)
+        raise ValueError(
+            f"unknown settings {unknown} of an array stream; allowed: {sorted(allowed)}"
+        )
+    if "scenario" in settings:
+        settings["scenario"] = _decode_scenario(settings["scenario"])
+    return settings
+
+
+def _decode_scenario(value: Any) -> Any:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError(f"scenario must be a JSON object with a name, found {value!r}")
+    settings = {key: item for key, item in value.items() if key != "name"}
+    if value["name"] not in NAMES:
+        return find_scenario(value["name"], settings)
+    if set(settings) - {"tasks", "run"}:
+        raise ValueError(
+            f"scenario {value['name']!r} allows tasks and run, found {sorted(settings)}"
+        )
+    return FileLists(**settings)

@@ -1,0 +1,128 @@
+"""From an array stream's settings to one task: its rows, its splits. Only row numbers are moved."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from everlearn.factors import theta
+from everlearn.philox import Purpose, permutation
+from everlearn.stream.array_bands import find_bands
+from everlearn.stream.array_parts import Parts, part_rows
+from everlearn.stream.array_plan import find_lists, order_classes, plan_task
+from everlearn.stream.files import Arrays, Ints
+from everlearn.stream.photos import Photos
+from everlearn.stream.scenarios import Arrival, Blurry, blurry_tasks
+from everlearn.stream.sources import load
+from everlearn.stream.task import Split, Task
+
+if TYPE_CHECKING:
+    from everlearn.stream.arrays import ArrayStream
+
+
+class Tables(NamedTuple):
+    """What all tasks of a stream share: order is of class ids, bands are of rows."""
+
+    arrays: Arrays
+    parts: Parts
+    order: Ints
+    bands: Ints | None
+
+
+def build_array_task(stream: ArrayStream, index: int) -> Task:
+    """Make one task."""
+    tables = _tables(stream, stream.folder)
+    arrivals = plan_task(stream, tables.arrays, tables.order, index)
+    train = _take(tables, tables.parts.train, arrivals)
+    if isinstance(stream.scenario, Blurry):
+        train = _blurry_rows(stream, stream.folder)[index]
+    train = _thin(stream, index, train, tables.arrays.labels[train])
+    # An official test set has its own sessions.
+    tested = arrivals if tables.arrays.test is None else [Arrival(a.label) for a in arrivals]
+    present = [*(a.label for a in arrivals), *np.unique(tables.arrays.labels[train]).tolist()]
+    classes = tuple(dict.fromkeys(present))
+    return Task(
+        index=index,
+        classes=classes,
+        train=_split(stream, tables.arrays, train),
+        val=_split(stream, tables.arrays, _take(tables, tables.parts.val, arrivals)),
+        test=_split(stream, tables.arrays, _take(tables, tables.parts.test, tested)),
+        canonical=_split(stream, tables.arrays, _exemplars(tables, classes, train)),
+        seed=stream.seed,
+        online=stream.online,
+        tells_index=stream.scenario.name == "task",
+    )
+
+
+@lru_cache(maxsize=8)
+def _tables(stream: ArrayStream, folder: Path) -> Tables:
+    """The tables of a stream; equal streams may have different folders."""
+    arrays = load(stream.name, folder, find_lists(stream.scenario))
+    parts = part_rows(arrays, stream.seed, stream.val_share, stream.test_share)
+    order = order_classes(np.array(list(parts.train)), stream.seed, stream.class_order)
+    return Tables(arrays, parts, order, find_bands(stream.scenario, arrays))
+
+
+def _take(tables: Tables, part: dict[int, Ints], arrivals: list[Arrival]) -> Ints:
+    """The rows of a part that come with some arrivals."""
+    chosen = [np.zeros(0, np.int64)]
+    for label, band in arrivals:
+        rows = part[label]
+        if band is not None and tables.bands is not None:
+            rows = rows[tables.bands[rows] == band]
+        chosen.append(rows)
+    return np.concatenate(chosen)
+
+
+@lru_cache(maxsize=4)
+def _blurry_rows(stream: ArrayStream, folder: Path) -> tuple[Ints, ...]:
+    """The training rows of every blurry task, whatever the sizes of classes.
+
+    All classes are thought as large as the largest; samples that are not there are then left out, so
+    that every sample comes in exactly one task.
+    """
+    tables = _tables(stream, folder)
+    count = len(stream) * stream.setting.classes_per_task
+    of_class = [tables.parts.train[int(label)] for label in tables.order[:count]]
+    most = max(len(rows) for rows in of_class)
+    table = np.full((count, most), -1)
+    for place, rows in enumerate(of_class):
+        table[place, : len(rows)] = rows
+    scenario = stream.scenario
+    tasks = blurry_tasks(stream.seed, count, most, len(stream), scenario.disjoint, scenario.blurred)
+    found = (table.reshape(-1)[samples] for samples in tasks)
+    return tuple(rows[rows >= 0] for rows in found)
+
+
+def _thin(stream: ArrayStream, index: int, rows: Ints, labels: Ints) -> Ints:
+    """Leave smaller classes fewer rows, from the largest to the smallest by equal ratios."""
+    if stream.imbalance == 1:
+        return rows
+    present = np.unique(labels)
+    rank = permutation(stream.seed, Purpose.IMBALANCE, index, len(present))
+    keep = np.zeros(len(rows), bool)
+    for label, place in zip(present, rank.tolist(), strict=True):
+        mine = np.flatnonzero(labels == label)
+        share = stream.imbalance ** (-place / max(len(present) - 1, 1))
+        order = permutation(stream.seed, Purpose.IMBALANCE, index, len(mine), lane=1 + place)
+        keep[mine[order[: max(1, round(len(mine) * share))]]] = True
+    return rows[keep]
+
+
+def _exemplars(tables: Tables, classes: tuple[int, ...], train: Ints) -> Ints:
+    """The canonical row of each class, or else its first training row in this task, or of all."""
+    known = tables.arrays.exemplars or {}
+    first = dict(zip(tables.arrays.labels[train[::-1]].tolist(), train[::-1].tolist(), strict=True))
+    rows = [
+        known.get(label, first.get(label, int(tables.parts.train[label][0]))) for label in classes
+    ]
+    return np.array(rows, np.int64)
+
+
+def _split(stream: ArrayStream, arrays: Arrays, rows: Ints) -> Split:
+    factors = arrays.factors and arrays.factors.take(rows)
+    photos = Photos(arrays.images, rows, stream.canvas)
+    return Split(arrays.labels[rows], photos, factors, factors and theta(factors))

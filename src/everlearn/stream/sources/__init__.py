@@ -1,0 +1,50 @@
+"""Data sets that streams can be made of, by name; each is read once a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from everlearn.stream.files import Arrays
+from everlearn.stream.sources.cifar import read_cifar10
+from everlearn.stream.sources.core50 import read_core50
+from everlearn.stream.sources.dsprites import read_dsprites
+from everlearn.stream.sources.idx import read_fashion, read_mnist
+from everlearn.stream.sources.nicv2 import FileLists, read_nicv2
+from everlearn.stream.sources.omniglot import read_omniglot
+
+
+class Source(NamedTuple):
+    """How a data set is read, and how many of its classes usually make a task."""
+
+    read: Callable[[Path], Arrays]
+    classes_per_task: int
+
+
+SOURCES = {
+    "mnist": Source(read_mnist, 2),
+    "fashion-mnist": Source(read_fashion, 2),
+    "omniglot": Source(read_omniglot, 10),
+    "dsprites": Source(read_dsprites, 1),
+    "cifar10": Source(read_cifar10, 2),
+    "core50": Source(read_core50, 5),
+}
+
+
+def find_source(name: str) -> Source:
+    """Choose a data set by its name."""
+    if name not in SOURCES:
+        raise ValueError(f"unknown data set {name!r}; known: {', '.join(SOURCES)}")
+    return SOURCES[name]
+
+
+@lru_cache(maxsize=4)
+def load(name: str, folder: Path, lists: FileLists | None = None) -> Arrays:
+    """Read a data set, or for CORe50 what official lists name."""
+    if lists is None:
+        return find_source(name).read(folder)
+    if name != "core50":
+        raise ValueError(f"scenario {lists.name!r} is made of CORe50, found data set {name!r}")
+    return read_nicv2(folder, lists)

@@ -1,0 +1,42 @@
+"""Omniglot: 1623 handwritten characters, 20 drawings each, from two zips or the folders in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from everlearn.stream.files import Arrays, Origin, corrupt
+from everlearn.stream.tree import Tree, decode_png, find_tree
+
+SIDE = 105
+ORIGIN = Origin("Omniglot", "github.com/brendenlake/omniglot (folder python)", "omniglot-py")
+_SETS = ("images_background", "images_evaluation")
+
+
+def read_omniglot(folder: Path) -> Arrays:
+    """Read all images, 105 x 105, black on white.
+
+    A class is a character: ids follow (alphabet, character) in the background set, then in the
+    evaluation set. Those two differ in alphabets; train and test images are for the stream to part.
+    """
+    trees = {name: find_tree(folder / ORIGIN.place, name) for name in _SETS}
+    lost = [f"{name}.zip" for name, tree in trees.items() if tree is None]
+    if lost:
+        raise ORIGIN.missing(folder, lost)
+    files = [file for tree in trees.values() if tree is not None for file in _files(tree)]
+    images = np.empty((len(files), 1, SIDE, SIDE), np.uint8)
+    labels = np.empty(len(files), np.int64)
+    known: dict[tuple[Path, str], int] = {}
+    for row, (tree, name) in enumerate(files):
+        images[row, 0] = decode_png(tree.read(name), tree.label(name), "L", SIDE)
+        labels[row] = known.setdefault((tree.root, name.rsplit("/", 1)[0]), len(known))
+    return Arrays(images, labels)
+
+
+def _files(tree: Tree) -> list[tuple[Tree, str]]:
+    """The images of one set: .../alphabet/character/drawing.png."""
+    names = [name for name in tree.names() if name.endswith(".png") and name.count("/") >= 2]
+    if not names:
+        raise corrupt(tree.root, "it holds no alphabet/character/drawing.png")
+    return [(tree, name) for name in names]

@@ -169,8 +169,7 @@ def _bends_sharply(coefficients: Floats) -> Bools:
     points = _chain(coefficients, _COARSE)
     chord = points[:, 1:] - points[:, :-1]
     turn = chord[:, 1:] * chord[:, :-1]
-    bends: Bools = (turn[..., 0] + turn[..., 1] < 0.0).any(axis=1)
-    return bends
+    return np.asarray((turn[..., 0] + turn[..., 1] < 0.0).any(axis=1))
 
 
 def _chain(coefficients: Floats, steps: int) -> Floats:

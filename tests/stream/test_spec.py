@@ -145,13 +145,13 @@ def test_correlated_factors_are_correlated_in_training_only():
         **{**TINY, "classes_per_task": 10},
         factors=Mixture((*parts, grid_space(3)), (3, 3, 3, 1)),
         test_factors=grid_space(3),
-        split=(2000, 100, 500),
+        split=(2000, 20, 200),
     )
     task = stream[0]
     train = np.corrcoef(task.train.factors.scale, task.train.factors.x)[0, 1]
     test = np.corrcoef(task.test.factors.scale, task.test.factors.x)[0, 1]
     assert train > 0.8
-    assert abs(test) < 0.2
+    assert abs(test) < 0.25
 
 
 def test_drawn_factors_are_new_in_every_visit_but_test_rows_stay():

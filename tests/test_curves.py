@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from everlearn import curves
+from everlearn.crossing import crosses_itself
 
 SQUARE = np.array([[[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]])
 
@@ -88,4 +89,4 @@ def test_a_curve_that_crosses_itself_is_found():
     eight = np.array([[[1.0, 0.1], [0.2, 1.0], [1.2, 1.0], [-1, -1], [0.5, -1]]])
     plain = np.array([[[1.0, 0], [0.3, 1], [-0.8, 0.6], [-0.8, -0.6], [0.3, -1]]])
     both = curves.periodic_spline(np.concatenate((eight, plain)))
-    assert curves.crosses_itself(both).tolist() == [True, False]
+    assert crosses_itself(both).tolist() == [True, False]

@@ -68,7 +68,7 @@ def test_uniform_numbers_are_uniform():
     u = np.sort(uniform(9, Purpose.FACTORS, 0, np.arange(20_000)).reshape(-1))
     gap = np.abs(u - (np.arange(len(u)) + 0.5) / len(u)).max()
     assert gap < 1.95 / math.sqrt(len(u))  # Kolmogorov-Smirnov, one in a thousand
-    assert 0 <= u[0]
+    assert u[0] >= 0
     assert u[-1] < 1
 
 

@@ -104,7 +104,8 @@ def test_no_shape_crosses_itself():
 
 def test_splines_drawn_without_the_check_do_cross_themselves():
     """The check matters: about 1 in 30 splines of the original crosses itself."""
-    from everlearn.shapes import PAPER_STYLE, _draw
+    from everlearn.shapes import PAPER_STYLE
+    from everlearn.shapes.draw import _draw
 
     ids = np.arange(4000, dtype=np.uint64)
     batch, good = _draw(1, ids, np.zeros(4000, np.int64), PAPER_STYLE)

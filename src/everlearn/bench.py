@@ -56,7 +56,9 @@ def cpu_rate(size: int, threads: int, seconds: float = 1.0) -> float:
     )
 
 
-def gpu_rate(size: int, device: str = "cuda", dtype: str = "float32", seconds: float = 1.0) -> float:
+def gpu_rate(
+    size: int, device: str = "cuda", dtype: str = "float32", seconds: float = 1.0
+) -> float:
     """Grey images a second on a GPU, in batches of about 256 Mi pixels, into the same memory."""
     import torch
 
@@ -136,7 +138,9 @@ def provenance() -> Row:
 
 def _git(*words: str) -> str:
     try:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *words], capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 

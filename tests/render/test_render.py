@@ -175,8 +175,12 @@ def test_an_image_does_not_depend_on_threads_or_batch():
     one = draw_cpu(shapes, which, theta(factors), factors.color, GREY, threads=1)
     three = draw_cpu(shapes, which, theta(factors), factors.color, GREY, threads=3)
     assert (one == three).all()
-    alone = render(shapes[3], factors.take([13]), GREY)
-    assert np.abs(alone[0].astype(int) - one[13]).max() <= 1  # a batch is flattened for its largest
+    larger = factors._replace(scale=np.where(np.arange(1000) == 5, 3.7, factors.scale))
+    mixed = draw_cpu(shapes, which, theta(larger), factors.color, GREY, threads=1)
+    for row in range(0, 1000, 37):
+        alone = render(shapes[row % 10], factors.take([row]), GREY)
+        assert (alone[0] == one[row]).all()
+        assert (alone[0] == mixed[row]).all()
 
 
 def test_one_outline_serves_many_rows_and_one_row_many_outlines():

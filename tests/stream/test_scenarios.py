@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -67,7 +69,7 @@ def test_n12_nic_has_391_tasks_and_shows_every_session_once():
 def test_bands_of_a_domain_do_not_overlap():
     stream = Stream(tasks=4, scenario=DomainIncremental("scale", 4), canvas=Canvas(size=16))
     ends = [(t.train.factors.scale.min(), t.train.factors.scale.max()) for t in stream]
-    for (_, high), (low, _) in zip(ends[:-1], ends[1:], strict=True):
+    for (_, high), (low, _) in pairwise(ends):
         assert high < low
     assert ends[0][0] >= 0.5
     assert ends[-1][1] <= 1

@@ -36,6 +36,8 @@ def test_a_row_is_the_same_alone_and_in_any_batch():
     some = split.batch([7, 3, 7])
     assert torch.equal(some.images, whole.images[[7, 3, 7]])
     assert torch.equal(some.labels, whole.labels[[7, 3, 7]])
+    for row in range(len(split)):
+        assert torch.equal(split.batch([row]).images[0], whole.images[row])
 
 
 def test_images_show_the_shape_and_factors_they_claim():

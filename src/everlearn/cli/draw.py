@@ -10,6 +10,7 @@ from everlearn.cli.say import tell_file
 
 if TYPE_CHECKING:
     from everlearn.stream import Stream
+    from everlearn.stream.arrays import ArrayStream
 
 Out = Annotated[Path, typer.Option(help="File to write.")]
 Start = Annotated[int, typer.Option(help="The first task shown.")]
@@ -32,7 +33,8 @@ def shapes(
     columns: Annotated[int, typer.Option(help="Shapes a row.")] = 10,
 ) -> None:
     """Draw a contact sheet of the stream's shapes."""
-    _check(out, ".png")
+    _check_file(out, ".png")
+    _check_shapes(stream)
     from everlearn.sheets import save, shape_sheet
 
     tell_file(save(shape_sheet(stream, count, columns), out))
@@ -41,14 +43,14 @@ def shapes(
 @app.command()
 @takes_stream
 def factors(
-    stream: "Stream",
+    stream: "Stream | ArrayStream",
     out: Out = Path("out/factors.png"),
     task: Annotated[int, typer.Option(help="Which task.")] = 0,
     count: Annotated[int, typer.Option(help="How many images.")] = 24,
     columns: Annotated[int, typer.Option(help="Images a row.")] = 8,
 ) -> None:
     """Draw training images of a task with their factors."""
-    _check(out, ".png")
+    _check_file(out, ".png")
     from everlearn.sheets import factor_sheet, save
 
     tell_file(save(factor_sheet(stream[task], count, columns), out))
@@ -63,7 +65,8 @@ def sweep(
     steps: Annotated[int, typer.Option(help="Images a factor.")] = 9,
 ) -> None:
     """Draw one shape, swept through one factor after another."""
-    _check(out, ".png")
+    _check_file(out, ".png")
+    _check_shapes(stream)
     from everlearn.sheets import save, sweep_sheet
 
     tell_file(save(sweep_sheet(stream, shape, steps), out))
@@ -72,7 +75,7 @@ def sweep(
 @app.command("stream")
 @takes_stream
 def film(
-    stream: "Stream",
+    stream: "Stream | ArrayStream",
     out: Out = Path("out/stream.gif"),
     start: Start = 0,
     count: Annotated[int, typer.Option(help="How many tasks.")] = 8,
@@ -80,7 +83,7 @@ def film(
     seconds: Annotated[float, typer.Option(help="How long a frame stays.")] = 0.3,
 ) -> None:
     """Draw a walk through the tasks, as a GIF that starts again at its end."""
-    _check(out, ".gif")
+    _check_file(out, ".gif")
     from everlearn.sheets import save_film, stream_film
 
     tell_file(save_film(stream_film(stream, count, views, start), out, seconds))
@@ -89,21 +92,26 @@ def film(
 @app.command()
 @takes_stream
 def scenario(
-    stream: "Stream",
+    stream: "Stream | ArrayStream",
     out: Out = Path("out/scenario.png"),
     start: Start = 0,
     count: Annotated[int, typer.Option(help="How many tasks.")] = 6,
     images: Annotated[int, typer.Option(help="Images a task.")] = 8,
 ) -> None:
     """Draw which classes come when, with example images."""
-    _check(out, ".png")
+    _check_file(out, ".png")
     from everlearn.sheets import save, scenario_sheet
 
     tell_file(save(scenario_sheet(stream, count, images, start), out))
 
 
-def _check(path: Path, suffix: str) -> None:
+def _check_file(path: Path, suffix: str) -> None:
     if path.suffix.lower() != suffix:
         raise ValueError(f"--out must end in {suffix}, found {str(path)!r}")
     if path.is_dir():
         raise ValueError(f"--out must be a file, found a folder: {path}")
+
+
+def _check_shapes(stream: "Stream") -> None:
+    if not hasattr(stream, "style"):
+        raise ValueError("a data set has no shapes to draw; draw its factors, stream or scenario")

@@ -10,13 +10,14 @@ from everlearn.cli.say import tell
 
 if TYPE_CHECKING:
     from everlearn.stream import Stream
+    from everlearn.stream.arrays import ArrayStream
 
 _MOST = 10_000_000
 
 
 @takes_stream
 def export(
-    stream: "Stream",
+    stream: "Stream | ArrayStream",
     folder: Annotated[Path, typer.Argument(help="Where to write.", show_default=False)],
     format: Annotated[
         str, typer.Option(help="npz, png (with a CSV table) or tar (shards).")
@@ -37,8 +38,13 @@ def export(
 
     from everlearn.stream.export import export as write
 
+    if stream.tasks is None and not only:
+        raise ValueError("an endless stream is exported in part: give --only, such as --only 0:10")
     columns = (TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         line = bar.add_task("tasks", total=None)
         place = write(
             stream,

@@ -19,7 +19,11 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "stream": Choice(Path, "", "A stream file (JSON); the options below change what it says."),
+    "stream": Choice(
+        Path, "", "A stream file (JSON) or name (paper, small, ...); other options change it."
+    ),
+    "name": Choice(str, "", "A data set instead of shapes: mnist, fashion-mnist, omniglot, ..."),
+    "data": Choice(Path, "EVERLEARN_DATA", "Folder of the data sets."),
     "seed": Choice(int, "0", "Everything follows from it."),
     "tasks": Choice(int, "500", "How many tasks."),
     "classes": Choice(int, "10", "Classes a task."),

@@ -1,4 +1,4 @@
-"""From the options of the command line to a stream."""
+"""From the options of the command line to a stream: of sprites, or of a data set."""
 
 from __future__ import annotations
 
@@ -10,29 +10,81 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from everlearn.render.canvas import Canvas
     from everlearn.stream import Stream
+    from everlearn.stream.arrays import ArrayStream
 
 Given = Mapping[str, Any]
-_FIELDS = {
+_BOTH = {
     "seed": "seed",
     "tasks": "tasks",
     "classes": "classes_per_task",
-    "values": "values_per_factor",
     "online": "online",
     "imbalance": "imbalance",
+}
+_SPRITES = {
+    "values": "values_per_factor",
     "orientation-grid": "orientation_grid",
     "first-class": "first_class",
 }
+_ARRAYS = {"size": "size", "channels": "channels"}
+_OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
 
 
-def build_stream(given: Given) -> Stream:
+def build_stream(given: Given) -> Stream | ArrayStream:
     """Build the stream that options describe; an option that is None was not given."""
     from everlearn.stream import Stream
 
-    base = Stream() if given["stream"] is None else read_stream(given["stream"])
-    changes = {
-        field: given[option] for option, field in _FIELDS.items() if given[option] is not None
-    }
-    changes["canvas"] = _canvas(base.canvas, given)
+    if given["name"] is not None and given["stream"] is not None:
+        raise ValueError("give --name or --stream, not both: the file says which data it is of")
+    if given["name"] is not None:
+        return _build_arrays(given)
+    base = Stream() if given["stream"] is None else read_stream(given["stream"], given["data"])
+    if not isinstance(base, Stream):
+        return base.with_changes(**_array_changes(given))
+    if given["data"] is not None:
+        raise ValueError("--data goes with a data set: give --name too, or leave it out")
+    return base.with_changes(**_sprite_changes(base, given))
+
+
+def read_stream(path: Path, data: Path | None = None) -> Stream | ArrayStream:
+    """Read a stream file or find a stream by its name, or say what is wrong."""
+    from everlearn.stream import Stream
+    from everlearn.stream.array_codec import KEY
+    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.named import STREAMS
+
+    if str(path) in STREAMS:
+        return STREAMS[str(path)]
+    if not path.exists():
+        raise ValueError(f"no stream file {str(path)!r}, nor a name; names: {', '.join(STREAMS)}")
+    try:
+        text = path.read_bytes().decode()
+        return ArrayStream.from_json(text, data) if f'"{KEY}"' in text else Stream.from_json(text)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is no stream file: {error}") from None
+
+
+def _build_arrays(given: Given) -> ArrayStream:
+    from everlearn.stream.arrays import ArrayStream
+
+    return ArrayStream(given["name"], given["data"], **_array_changes(given))
+
+
+def _array_changes(given: Given) -> dict[str, Any]:
+    allowed = _OF_BOTH | set(_ARRAYS)
+    wrong = [name for name, value in given.items() if value is not None and name not in allowed]
+    if wrong:
+        raise ValueError(
+            f"--{wrong[0]} is for shapes; a data set allows: {', '.join(sorted(allowed))}"
+        )
+    changes = _chosen(given, _BOTH | _ARRAYS)
+    if given["scenario"] is not None:
+        plain = ":" not in given["scenario"]
+        changes["scenario"] = given["scenario"] if plain else parse_scenario(given["scenario"])
+    return changes
+
+
+def _sprite_changes(base: Stream, given: Given) -> dict[str, Any]:
+    changes = _chosen(given, _BOTH | _SPRITES) | {"canvas": _canvas(base.canvas, given)}
     if given["min-distance"] is not None:
         changes["style"] = replace(base.style, min_distance=given["min-distance"])
     if given["split"] is not None:
@@ -44,17 +96,11 @@ def build_stream(given: Given) -> Stream:
         longest = getattr(changes["scenario"], "length", None)
         if longest is not None and given["tasks"] is None:
             changes["tasks"] = min(longest, base.tasks or longest)
-    return base.with_changes(**changes)
+    return changes
 
 
-def read_stream(path: Path) -> Stream:
-    """Read a stream file, or say what is wrong with it."""
-    from everlearn.stream import Stream
-
-    try:
-        return Stream.from_json(path.read_bytes().decode())
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is no stream file: {error}") from None
+def _chosen(given: Given, fields: Mapping[str, str]) -> dict[str, Any]:
+    return {field: given[name] for name, field in fields.items() if given[name] is not None}
 
 
 def parse_scenario(text: str) -> Any:

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from everlearn.factors.spaces import UNIFORMS, Interval, Product, Space, Values
+from everlearn.factors.sets import Interval, Values
+from everlearn.factors.spaces import UNIFORMS, Product, Space
 from everlearn.factors.table import Factors
 from everlearn.philox import Purpose, check_seed, uniform
 

@@ -10,97 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everlearn.factors.sets import Bools, Set, Values, check_finite
 from everlearn.factors.table import NAMES, Factors
 from everlearn.philox import Floats
 
-Bools = NDArray[np.bool_]
 _MOST_TRIES = 64
-
-
-class Set(Protocol):
-    """The values that one factor may take."""
-
-    @property
-    def size(self) -> int | None:
-        """How many values there are; None for a continuum."""
-
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto values, evenly."""
-
-    def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which values belong."""
-
-
-@dataclass(frozen=True)
-class Values:
-    """A finite set of values, in the order given."""
-
-    values: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        """Check that there is something to choose from."""
-        object.__setattr__(self, "values", tuple(_finite(v, "a value") for v in self.values))
-        if not self.values:
-            raise ValueError("Values needs one value at least, found none")
-        if len(set(self.values)) != len(self.values):
-            raise ValueError(f"Values must be distinct, found {self.values}")
-
-    @property
-    def size(self) -> int:
-        """Count the values."""
-        return len(self.values)
-
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto the values."""
-        return np.array(self.values)[(u * len(self.values)).astype(np.int64)]
-
-    def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which are among the values, up to rounding."""
-        equal = np.isclose(np.asarray(values)[:, None], np.array(self.values), 0.0, 1e-9)
-        found: Bools = equal.any(axis=1)
-        return found
-
-
-@dataclass(frozen=True)
-class Interval:
-    """All values from low (included) to high (excluded)."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the order of the ends."""
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _finite(getattr(self, name), name))
-        if not self.low < self.high:
-            raise ValueError(f"Interval needs low < high, found {self.low} and {self.high}")
-
-    @property
-    def size(self) -> None:
-        """A continuum has no size."""
-        return None
-
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto the interval."""
-        return self.low + (self.high - self.low) * u
-
-    def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which lie in the interval."""
-        array = np.asarray(values)
-        return (array >= self.low) & (array < self.high)
-
-
-def _finite(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{name} must be a number, found {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, found {value}")
-    return float(value)
 
 
 class Space(Protocol):
@@ -210,7 +129,9 @@ class Mixture:
     def __post_init__(self) -> None:
         """Check that every part has its weight."""
         object.__setattr__(self, "parts", tuple(self.parts))
-        object.__setattr__(self, "weights", tuple(_finite(w, "a weight") for w in self.weights))
+        object.__setattr__(
+            self, "weights", tuple(check_finite(w, "a weight") for w in self.weights)
+        )
         if not self.parts or len(self.parts) != len(self.weights) or min(self.weights) <= 0:
             raise ValueError(
                 f"Mixture needs one positive weight a part, found {len(self.parts)} parts and "

@@ -8,7 +8,9 @@ rasterisers). Sums are integers, so their order does not matter and every machin
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numba
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from everlearn.philox import Floats
 from everlearn.render.canvas import Canvas
 from everlearn.render.levels import level_table, lookup_table
-from everlearn.render.trace import BOX, trace
+from everlearn.render.trace import BOX, detail, trace
 from everlearn.shapes import Outlines
 
 _BITS = 10
@@ -38,22 +40,27 @@ def draw(
     threads: int | None = None,
 ) -> NDArray[Any]:
     """Draw outline which[b] under the affine map maps[b] (2, 3); (B, C, H, W)."""
-    count, size = len(which), canvas.size
-    strokes = trace(outlines, BOX * size * _largest_scale(maps))
-    pixel_maps = to_pixels(maps, size)
-    table = level_table(canvas)
+    fineness = detail(maps)
     lookup = lookup_table(canvas.dtype)
-    out = np.empty((count, *canvas.shape), lookup.dtype)
-    rows, colors = which.astype(np.int64), color.astype(np.int64)
-
-    def work(low: int, high: int) -> None:
-        _draw_rows(*strokes, rows, pixel_maps, colors, table, lookup, out, low, high)
-
-    in_parts(work, count, size * size * canvas.channels, threads)
+    out = np.empty((len(which), *canvas.shape), lookup.dtype)
+    for scale in np.unique(fineness).tolist():
+        strokes = trace(outlines, BOX * canvas.size * scale)
+        rows = np.flatnonzero(fineness == scale)
+        table = level_table(canvas)
+        chosen = (
+            rows,
+            which.astype(np.int64),
+            to_pixels(maps, canvas.size),
+            color.astype(np.int64),
+        )
+        work = partial(_draw_rows, *strokes, *chosen, table, lookup, out)
+        in_parts(work, len(rows), canvas.size**2 * canvas.channels, threads)
     return out
 
 
-def in_parts(work: Any, count: int, pixels: int, threads: int | None) -> None:
+def in_parts(
+    work: Callable[[int, int], object], count: int, pixels: int, threads: int | None
+) -> None:
     """Call work(low, high) over 0 .. count, on as many threads as the work is worth."""
     wanted = min(threads or usable_cores(), max(1, count * pixels // _FEWEST_PIXELS), max(count, 1))
     bounds = np.linspace(0, count, wanted + 1).astype(int).tolist()
@@ -77,15 +84,8 @@ def to_pixels(maps: Floats, size: int) -> NDArray[np.float32]:
     return out.reshape(-1, 6).astype(np.float32)
 
 
-def _largest_scale(maps: Floats) -> float:
-    """An upper bound of how much any map stretches."""
-    if not len(maps):
-        return 1.0
-    return float(np.sqrt((np.asarray(maps)[:, :, :2] ** 2).sum(axis=1)).max())
-
-
 @numba.njit(nogil=True, cache=True)
-def _draw_rows(points, kinds, starts, which, maps, color, table, lookup, out, low, high):  # type: ignore[no-untyped-def]
+def _draw_rows(points, kinds, starts, rows, which, maps, color, table, lookup, out, low, high):  # type: ignore[no-untyped-def]
     size = out.shape[3]
     channels = out.shape[1]
     longest = 0
@@ -94,7 +94,7 @@ def _draw_rows(points, kinds, starts, which, maps, color, table, lookup, out, lo
     x = np.empty(longest, np.int32)
     y = np.empty(longest, np.int32)
     area = np.zeros((size, size + 2), np.int32)
-    for b in range(low, high):
+    for b in rows[low:high]:
         start = starts[which[b]]
         count = starts[which[b] + 1] - start
         _place(points[start : start + count], maps[b], x, y)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from everlearn.render.canvas import Canvas
 from everlearn.render.levels import level_table
-from everlearn.render.trace import BOX, trace
+from everlearn.render.trace import BOX, detail, trace
 from everlearn.shapes import Outlines
 
 _LONGEST = 0.9
@@ -78,12 +78,18 @@ def draw(
     outlines: Outlines, which: Any, maps: Any, color: Any, canvas: Canvas, device: str
 ) -> Tensor:
     """Draw outline which[b] under maps[b] (2, 3) on a GPU; (B, C, H, W)."""
-    scale = float(np.sqrt((maps[:, :, :2] ** 2).sum(axis=1)).max()) if len(maps) else 1.0
-    return pen(outlines, canvas, device, scale).draw(
-        torch.as_tensor(which, dtype=torch.int32, device=device),
-        torch.as_tensor(maps, dtype=torch.float32, device=device),
-        torch.as_tensor(color, dtype=torch.int32, device=device),
+    fineness = detail(maps)
+    out = torch.empty(
+        (len(which), *canvas.shape), dtype=getattr(torch, canvas.dtype), device=device
     )
+    for scale in np.unique(fineness).tolist():
+        rows = np.flatnonzero(fineness == scale)
+        out[torch.from_numpy(rows).to(device)] = pen(outlines, canvas, device, scale).draw(
+            torch.as_tensor(which[rows], dtype=torch.int32, device=device),
+            torch.as_tensor(maps[rows], dtype=torch.float32, device=device),
+            torch.as_tensor(color[rows], dtype=torch.int32, device=device),
+        )
+    return out
 
 
 @lru_cache(maxsize=1)

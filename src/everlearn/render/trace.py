@@ -55,6 +55,16 @@ def trace(outlines: Outlines, pixels: float, longest: float | None = None) -> Tr
     )
 
 
+def detail(maps: Floats) -> Ints:
+    """How finely each image's outline is cut: for scales up to this power of two, 1 at least.
+
+    It follows from the image alone, so that an image is the same in any batch.
+    """
+    stretch = np.sqrt((np.asarray(maps)[:, :, :2] ** 2).sum(axis=1)).max(axis=1, initial=1.0)
+    powers: Ints = 2 ** np.ceil(np.log2(stretch) - 1e-9).astype(np.int64)
+    return powers
+
+
 def _flatten(outlines: Outlines, pixels: float, longest: float | None) -> tuple[Ints, Floats]:
     """Vertices along every curve, with the shape each belongs to."""
     slots = np.arange(outlines.coefficients.shape[1])

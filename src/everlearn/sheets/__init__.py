@@ -1,8 +1,8 @@
 """Pictures of shapes, factors and streams, as Pillow images."""
 
 from everlearn.sheets.contact import factor_sheet, shape_sheet
+from everlearn.sheets.files import save, save_film, write_file
 from everlearn.sheets.film import stream_film
-from everlearn.sheets.page import save, save_film, write_file
 from everlearn.sheets.plan import scenario_sheet
 from everlearn.sheets.sweep import sweep_sheet
 

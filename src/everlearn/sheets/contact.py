@@ -23,6 +23,7 @@ from everlearn.sheets.page import (
     text_width,
     tiles,
 )
+from everlearn.sheets.walk import check_count, draw_rows
 from everlearn.stream import Stream, Task
 
 _LINE = SMALL + 5
@@ -33,6 +34,7 @@ CLOSE_UP = 1.4
 def shape_sheet(stream: Stream, count: int = 100, columns: int = 10) -> Image.Image:
     """The first shapes of a stream, close up, with their class ids."""
     check_count(count, "shapes")
+    check_count(columns, "columns")
     ids = stream.first_class + np.arange(count)
     canvas = replace(stream.canvas, size=96)
     pose = canonical()._replace(scale=np.array([CLOSE_UP]))
@@ -45,16 +47,16 @@ def shape_sheet(stream: Stream, count: int = 100, columns: int = 10) -> Image.Im
 def factor_sheet(task: Task, count: int = 24, columns: int = 8) -> Image.Image:
     """The first training images of a task, with their class and factors."""
     check_count(count, "images")
+    check_count(columns, "columns")
     rows = task.order()[:count]
     if not len(rows):
         raise ValueError(f"task {task.index} has no training images to draw")
-    batch = task.train.batch(rows)
-    captions = [[f"class {label}"] for label in batch.labels.tolist()]
+    captions = [[f"class {label}"] for label in task.train.labels[rows].tolist()]
     if task.train.factors is not None:
         found = describe(task.train.factors.take(rows))
         captions = [[*first, *more] for first, more in zip(captions, found, strict=True)]
     title = f"Task {task.index}: the first {len(rows)} of {len(task.train)} training images"
-    return _contact(title, tiles(batch.images), captions, columns)
+    return _contact(title, draw_rows(task.train, rows), captions, columns)
 
 
 def describe(factors: Factors) -> list[list[str]]:
@@ -70,18 +72,12 @@ def describe(factors: Factors) -> list[list[str]]:
     ]
 
 
-def check_count(count: int, what: str, most: int = 1000) -> None:
-    """Say what fits into a picture where more is asked for."""
-    if not 1 <= count <= most:
-        raise ValueError(f"a picture shows 1 .. {most} {what}, found {count}")
-
-
 def _contact(
     title: str, pictures: Sequence[Image.Image], captions: Sequence[Sequence[str]], columns: int
 ) -> Image.Image:
     """Lay tiles in rows, each over its caption."""
     side, lines = pictures[0].width, max(len(words) for words in captions)
-    columns = max(1, min(columns, len(pictures)))
+    columns = min(columns, len(pictures))
     step_y = side + lines * _LINE + 2 * GAP
     widest = max(text_width(line, SMALL) for words in captions for line in words)
     step_x = max(side, widest) + 2 * GAP

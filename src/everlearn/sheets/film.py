@@ -1,20 +1,16 @@
-"""A walk through a stream: training images of task after task, over the shapes met so far."""
+"""A walk through a stream: training images of task after task, over the classes met so far."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from PIL import Image
 
-from everlearn.factors import canonical
-from everlearn.render import render
-from everlearn.shapes import outlines
-from everlearn.sheets.contact import CLOSE_UP, check_count
-from everlearn.sheets.page import FAINT, GAP, INK, LABEL, NEW, SMALL, Page, tile_side, tiles
-from everlearn.stream import Stream, Task
+from everlearn.sheets.contact import CLOSE_UP
+from everlearn.sheets.page import FAINT, GAP, INK, LABEL, NEW, SMALL, Page, tile_side
+from everlearn.sheets.walk import AnyStream, check_count, count_classes, draw_rows, walk
+from everlearn.stream import Task
 
 _MOST_CLASSES = 10
 _ACROSS = 5
@@ -44,7 +40,7 @@ class Scene(NamedTuple):
 
 
 def stream_film(
-    stream: Stream, tasks: int = 8, views: int = 6, start: int = 0, side: int = 128
+    stream: AnyStream, tasks: int = 8, views: int = 6, start: int = 0, side: int = 128
 ) -> list[Image.Image]:
     """Frames of a film: every task shows each of its classes in `views` training images.
 
@@ -52,25 +48,23 @@ def stream_film(
         tasks: how many, from task `start` on; fewer where the stream ends.
         side: tiles are this large at most.
     """
-    check_count(tasks, "tasks", 100)
     check_count(views, "views", 100)
-    end = start + tasks if stream.tasks is None else min(start + tasks, stream.tasks)
-    walk = [stream[index] for index in range(start, max(end, start + 1))]
-    chosen = [_chosen(task) for task in walk]
+    shown = walk(stream, start, tasks, 100)
+    chosen = [_choose(task) for task in shown]
     scene = _scene(stream.canvas.size, chosen, side)
     frames: list[Image.Image] = []
-    met: list[int] = []
-    for task, labels in zip(walk, chosen, strict=True):
-        met = [*met, *(label for label in labels if label not in met)]
-        below = _strip(stream, scene, met, labels)
+    met: dict[int, Image.Image] = {}
+    for task, labels in zip(shown, chosen, strict=True):
+        met |= _thumbs(task, [label for label in labels if label not in met])
+        below = _strip(scene, met, labels)
         for rows in _views(task, labels, views):
             frames.append(_frame(task, scene, labels, rows, below))
     return frames
 
 
-def _chosen(task: Task) -> list[int]:
+def _choose(task: Task) -> list[int]:
     """The classes of a task that have room on a frame."""
-    present = set(task.train.labels.tolist())
+    present = count_classes(task)
     return [label for label in task.classes if label in present][:_MOST_CLASSES]
 
 
@@ -93,11 +87,11 @@ def _views(task: Task, labels: Sequence[int], views: int) -> Iterator[list[int]]
 def _frame(
     task: Task, scene: Scene, labels: Sequence[int], rows: list[int], below: Image.Image
 ) -> Image.Image:
-    """One frame: a line of text, one image a class, the shapes met so far."""
+    """One frame: a line of text, one image a class, the classes met so far."""
     page = Page(*scene.size)
     page.text(_EDGE, _EDGE - 6, f"task {task.index}", LABEL)
     page.text(scene.size[0] - _EDGE, _EDGE - 2, _count(task), SMALL, FAINT, "ra")
-    for place, tile in enumerate(tiles(task.train.batch(rows).images, scene.side)):
+    for place, tile in enumerate(draw_rows(task.train, rows, scene.side)):
         x = _EDGE + place % _ACROSS * (scene.side + GAP)
         y = _HEAD + place // _ACROSS * (scene.side + SMALL + 2 * GAP)
         page.paste(tile, x, y)
@@ -111,17 +105,25 @@ def _count(task: Task) -> str:
     return f"{classes} class{'es' if classes != 1 else ''}, {len(task.train)} training images"
 
 
-def _strip(stream: Stream, scene: Scene, met: list[int], now: Sequence[int]) -> Image.Image:
-    """The shapes met so far; those of this task are underlined."""
+def _thumbs(task: Task, labels: Sequence[int]) -> dict[int, Image.Image]:
+    """Small canonical images of some classes; those of sprites close up."""
+    rows = [task.classes.index(label) for label in labels]
+    small = []
+    for tile in draw_rows(task.canonical, rows):
+        inset = 0.0 if task.canonical.theta is None else tile.width * (1 - 1 / CLOSE_UP) / 2
+        box = (inset, inset, tile.width - inset, tile.height - inset)
+        small.append(tile.resize((_THUMB, _THUMB), Image.Resampling.LANCZOS, box))
+    return dict(zip(labels, small, strict=True))
+
+
+def _strip(scene: Scene, met: Mapping[int, Image.Image], now: Sequence[int]) -> Image.Image:
+    """The classes met so far; those of this task are underlined."""
     page = Page(scene.size[0], scene.size[1] - scene.middle)
-    page.text(_EDGE, 0, f"shapes met so far: {len(met)}", SMALL, FAINT)
-    pose = canonical()._replace(scale=np.array([CLOSE_UP]))
-    canvas = replace(stream.canvas, size=_THUMB)
-    images = render(outlines(stream.seed, met, stream.style), pose, canvas) if met else ()
-    for place, (label, tile) in enumerate(zip(met, tiles(images, _THUMB), strict=True)):
+    page.text(_EDGE, 0, f"classes met so far: {len(met)}", SMALL, FAINT)
+    for place, (label, thumb) in enumerate(met.items()):
         x = _EDGE + place % scene.thumbs * (_THUMB + 4)
         y = SMALL + 2 * GAP + place // scene.thumbs * (_THUMB + 4)
-        page.paste(tile, x, y)
+        page.paste(thumb, x, y)
         if label in now:
             page.box(x, y + _THUMB, _THUMB, 3, NEW)
     return page.image

@@ -1,12 +1,8 @@
-"""What all pictures share: colours, letters, sprites as tiles, and files that are whole or absent."""
+"""What all pictures share: colours, letters, measures, and images as tiles."""
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,36 +75,3 @@ def _tile(image: NDArray[np.uint8], side: int) -> Image.Image:
     shown = tile_side(picture.width, side)
     how = Image.Resampling.NEAREST if picture.width <= side else Image.Resampling.LANCZOS
     return picture.resize((shown, shown), how)
-
-
-def save(picture: Image.Image, path: Path) -> Path:
-    """Write a PNG."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG", optimize=True)
-    return write_file(path, buffer.getvalue())
-
-
-def save_film(frames: Sequence[Image.Image], path: Path, seconds: float = 0.25) -> Path:
-    """Write a GIF that starts again at its end.
-
-    Args:
-        seconds: how long a frame stays.
-    """
-    first = frames[0].quantize(64)
-    rest = [frame.quantize(64, palette=first, dither=Image.Dither.NONE) for frame in frames[1:]]
-    buffer = io.BytesIO()
-    milliseconds = round(1000 * seconds)
-    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=milliseconds, loop=0)
-    return write_file(path, buffer.getvalue())
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file under another name and rename it, so that it is whole or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path

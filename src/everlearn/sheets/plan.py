@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from everlearn.factors import Mixture
 from everlearn.philox import Floats
 from everlearn.sheets import bars, plane
-from everlearn.sheets.contact import check_count
 from everlearn.sheets.page import (
     FAINT,
     GAP,
@@ -22,8 +22,8 @@ from everlearn.sheets.page import (
     TITLE,
     Page,
     tile_side,
-    tiles,
 )
+from everlearn.sheets.walk import AnyStream, check_count, count_classes, draw_rows, walk
 from everlearn.stream import Stream, Task
 
 SENTENCES = {
@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 
 def scenario_sheet(
-    stream: Stream, tasks: int = 6, images: int = 8, start: int = 0, side: int = 96
+    stream: AnyStream, tasks: int = 6, images: int = 8, start: int = 0, side: int = 96
 ) -> Image.Image:
     """Some tasks of a stream: example images, and how many training images each class has.
 
@@ -56,42 +56,46 @@ def scenario_sheet(
         images: examples a task.
         side: tiles are this large at most.
     """
-    check_count(tasks, "tasks", 50)
     check_count(images, "images a task", 50)
-    end = start + tasks if stream.tasks is None else min(start + tasks, stream.tasks)
-    walk = [stream[index] for index in range(start, max(end, start + 1))]
+    shown = walk(stream, start, tasks, 50)
     side = tile_side(stream.canvas.size, side)
-    floors = [_TOP + side + row * (side + SMALL + 4 * GAP) for row in range(len(walk))]
+    floors = [_TOP + side + row * (side + SMALL + 4 * GAP) for row in range(len(shown))]
     right = MARGIN + _WORDS + images * (side + GAP) + 3 * GAP
     page = Page(*_measure(stream, right + bars.WIDTH, floors[-1]))
     page.text(MARGIN, MARGIN - GAP, about(stream), TITLE)
-    for task, floor in zip(walk, floors, strict=True):
+    for task, floor in zip(shown, floors, strict=True):
         _draw_line(page, _line(stream, task, images, side), floor - side, side)
-    bars.draw_bars(page, [_counts(task) for task in walk], right, floors, side)
+    bars.draw_bars(page, [count_classes(task) for task in shown], right, floors, side)
     if _has_spaces(stream):
-        plane.draw_plane(page, walk[0], page.image.width - MARGIN - plane.SIDE, _TOP)
+        plane.draw_plane(page, shown[0], page.image.width - MARGIN - plane.SIDE, _TOP)
     return page.image
 
 
-def about(stream: Stream) -> str:
+def about(stream: AnyStream) -> str:
     """Say in a sentence what comes when."""
+    name = stream.scenario.name
+    words = SENTENCES.get(name, f"Scenario {name}")
     extras = {
         "every image is seen once only": stream.online,
-        f"the largest class has {stream.imbalance:g} times the images of the smallest": stream.imbalance
-        > 1,
-        "some combinations of factors are kept for the test": stream.held_out is not None,
-        "test images have factors of their own": stream.test_factors is not None,
-        "factors depend on one another": type(stream.factors).__name__ == "Mixture",
+        f"class sizes differ by a factor of {stream.imbalance:g}": stream.imbalance > 1,
     }
-    name = SENTENCES[stream.scenario.name].format(factor=getattr(stream.scenario, "factor", ""))
-    return "; ".join([name, *(words for words, holds in extras.items() if holds)])
+    if isinstance(stream, Stream):
+        extras |= {
+            "some combinations of factors are kept for the test": stream.held_out is not None,
+            "test images have factors of their own": stream.test_factors is not None,
+            "factors depend on one another": isinstance(stream.factors, Mixture),
+        }
+    words = words.format(factor=getattr(stream.scenario, "factor", ""))
+    return "; ".join([words, *(more for more, holds in extras.items() if holds)])
 
 
-def _has_spaces(stream: Stream) -> bool:
+def _has_spaces(stream: AnyStream) -> bool:
+    if not isinstance(stream, Stream):
+        return False
     return not (stream.factors is stream.test_factors is stream.held_out is None)
 
 
-def _measure(stream: Stream, right: int, floor: int) -> tuple[int, int]:
+def _measure(stream: AnyStream, right: int, floor: int) -> tuple[int, int]:
     """Width and height of the page."""
     width, height = right + MARGIN, floor + SMALL + 2 * GAP + MARGIN
     if not _has_spaces(stream):
@@ -99,21 +103,15 @@ def _measure(stream: Stream, right: int, floor: int) -> tuple[int, int]:
     return width + plane.SIDE + 14 * GAP, max(height, _TOP + plane.SIDE + plane.BELOW + MARGIN)
 
 
-def _counts(task: Task) -> dict[int, int]:
-    labels, counts = np.unique(task.train.labels, return_counts=True)
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
-
-
-def _line(stream: Stream, task: Task, images: int, side: int) -> Line:
+def _line(stream: AnyStream, task: Task, images: int, side: int) -> Line:
     focus = getattr(stream.scenario, "factor", None)
     rows = examples(task, images, focus)
-    classes = len(_counts(task))
+    classes = len(count_classes(task))
     words = [f"task {task.index}", f"{classes} class{'es' if classes != 1 else ''}"]
     words.append(f"{len(task.train)} images")
     if focus is not None and len(rows) and task.train.factors is not None:
         words.append(_band(focus, getattr(task.train.factors, focus)))
-    shown = tiles(task.train.batch(rows).images, side) if len(rows) else []
-    return Line(words, shown, task.train.labels[rows].tolist())
+    return Line(words, draw_rows(task.train, rows, side), task.train.labels[rows].tolist())
 
 
 def _band(name: str, values: NDArray[Any]) -> str:

@@ -11,7 +11,6 @@ from everlearn.factors import Factors, canonical
 from everlearn.philox import Floats
 from everlearn.render import render
 from everlearn.shapes import outlines
-from everlearn.sheets.contact import check_count
 from everlearn.sheets.page import (
     FAINT,
     GAP,
@@ -25,6 +24,7 @@ from everlearn.sheets.page import (
     tile_side,
     tiles,
 )
+from everlearn.sheets.walk import check_count
 from everlearn.stream import Stream
 
 _TOP = MARGIN + TITLE + 2 * GAP

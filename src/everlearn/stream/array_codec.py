@@ -41,6 +41,8 @@ def decode(text: str, allowed: set[str]) -> dict[str, Any]:
         raise ValueError(
             f"unknown settings {unknown} of an array stream; allowed: {sorted(allowed)}"
         )
+    if "name" not in settings:
+        raise ValueError("a file of an array stream must have the name of a data set")
     if "scenario" in settings:
         settings["scenario"] = _decode_scenario(settings["scenario"])
     return settings
@@ -56,4 +58,7 @@ def _decode_scenario(value: Any) -> Any:
         raise ValueError(
             f"scenario {value['name']!r} allows tasks and run, found {sorted(settings)}"
         )
-    return FileLists(**settings)
+    lists = FileLists(**settings)
+    if lists.name != value["name"]:
+        raise ValueError(f"scenario {value['name']!r} has {lists.tasks} tasks; the two must agree")
+    return lists

@@ -57,7 +57,7 @@ def build_array_task(stream: ArrayStream, index: int) -> Task:
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _tables(stream: ArrayStream, folder: Path) -> Tables:
     """The tables of a stream; equal streams may have different folders."""
     arrays = load(stream.name, folder, find_lists(stream.scenario))
@@ -115,11 +115,10 @@ def _thin(stream: ArrayStream, index: int, rows: Ints, labels: Ints) -> Ints:
 def _exemplars(tables: Tables, classes: tuple[int, ...], train: Ints) -> Ints:
     """The canonical row of each class, or else its first training row in this task, or of all."""
     known = tables.arrays.exemplars or {}
-    first = dict(zip(tables.arrays.labels[train[::-1]].tolist(), train[::-1].tolist(), strict=True))
-    rows = [
-        known.get(label, first.get(label, int(tables.parts.train[label][0]))) for label in classes
-    ]
-    return np.array(rows, np.int64)
+    rows = np.sort(train)[::-1]
+    first = dict(zip(tables.arrays.labels[rows].tolist(), rows.tolist(), strict=True))
+    first = {label: int(tables.parts.train[label][0]) for label in classes} | first | known
+    return np.array([first[label] for label in classes], np.int64)
 
 
 def _split(stream: ArrayStream, arrays: Arrays, rows: Ints) -> Split:

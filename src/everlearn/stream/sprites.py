@@ -13,6 +13,7 @@ from torch import Tensor
 from everlearn.philox import Floats
 from everlearn.render import draw_on_cpu
 from everlearn.render.canvas import Canvas
+from everlearn.render.trace import detail
 from everlearn.shapes import Outlines
 
 
@@ -32,8 +33,7 @@ class Sprites:
             return lambda rows: self._draw(rows.cpu().numpy()).to(device)
         from everlearn.render.cuda import pen
 
-        largest = float(np.hypot(self.maps[:, 0, 0], self.maps[:, 1, 0]).max(initial=0.1))
-        ready = pen(self.outlines, self.canvas, device, largest)
+        ready = pen(self.outlines, self.canvas, device, detail(self.maps).max(initial=1))
         which = torch.from_numpy(self.which.astype(np.int32)).to(device)
         maps = torch.from_numpy(self.maps.astype(np.float32)).to(device)
         color = torch.from_numpy(self.color.astype(np.int32)).to(device)

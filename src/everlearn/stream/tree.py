@@ -85,7 +85,8 @@ class LazyImages:
         try:
             data = self.tree.read(name)
         except FileNotFoundError:
-            raise self.origin.missing(self.folder, [name]) from None
+            lost = f"{name} in {self.tree.root.name}"
+            raise self.origin.missing(self.folder, [lost]) from None
         return decode_png(data, self.tree.label(name), "RGB", self.side)
 
 

@@ -22,7 +22,7 @@ def describe(stream: str, format: str) -> dict[str, Any]:
         "stream_sha256": digest(stream.encode()),
         "format": format,
         "everlearn": __version__,
-        "images": "8-bit levels; those of a float32 stream are level / 255",
+        "images": "8-bit levels, drawn on the CPU; those of a float32 stream are level / 255",
     }
 
 

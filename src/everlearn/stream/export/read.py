@@ -62,7 +62,8 @@ def read(folder: str | PathLike[str]) -> ExportedStream:
 
 def _spans(indices: tuple[int, ...]) -> str:
     """Numbers in order, those that follow one another put together: 0 .. 4, 7."""
-    starts = [i for i in indices if i - 1 not in indices]
-    ends = [i for i in indices if i + 1 not in indices]
+    there = set(indices)
+    starts = [i for i in indices if i - 1 not in there]
+    ends = [i for i in indices if i + 1 not in there]
     spans = (f"{a}" if a == b else f"{a} .. {b}" for a, b in zip(starts, ends, strict=True))
     return ", ".join(spans) or "none"

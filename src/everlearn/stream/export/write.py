@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -69,10 +69,10 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def _choose(stream: Source, tasks: Iterable[int] | None) -> list[int]:
+def _choose(stream: Source, tasks: Iterable[int] | None) -> Sequence[int]:
     if tasks is None:
         try:
-            return list(range(len(stream)))
+            return range(len(stream))
         except TypeError:
             raise ValueError(
                 "an endless stream is exported in part: name the tasks, for example tasks=range(10)"

@@ -35,7 +35,7 @@ SOURCES = {
 
 def find_source(name: str) -> Source:
     """Choose a data set by its name."""
-    if name not in SOURCES:
+    if not isinstance(name, str) or name not in SOURCES:
         raise ValueError(f"unknown data set {name!r}; known: {', '.join(SOURCES)}")
     return SOURCES[name]
 

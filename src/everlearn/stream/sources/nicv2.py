@@ -40,7 +40,7 @@ class FileLists:
 
     def __post_init__(self) -> None:
         """Check both numbers."""
-        if self.tasks not in TASKS:
+        if not isinstance(self.tasks, int) or self.tasks not in TASKS:
             raise ValueError(f"NICv2 has 79, 196 or 391 tasks, found {self.tasks!r}")
         if isinstance(self.run, bool) or not isinstance(self.run, int) or self.run < 0:
             raise ValueError(f"run must be a whole number of 0 or more, found {self.run!r}")

@@ -1,0 +1,68 @@
+"""Pictures and films as files that are whole or not there."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+
+def save(picture: Image.Image, path: Path) -> Path:
+    """Write a PNG."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return write_file(path, buffer.getvalue())
+
+
+def save_film(frames: Sequence[Image.Image], path: Path, seconds: float = 0.25) -> Path:
+    """Write a GIF that starts again at its end; a frame stays for some seconds."""
+    if not 0.02 <= seconds <= 60:
+        raise ValueError(f"a frame of a GIF stays for 0.02 .. 60 seconds, found {seconds}")
+    palette = _palette(frames)
+    first, *rest = (f.quantize(palette=palette, dither=Image.Dither.NONE) for f in frames)
+    buffer = io.BytesIO()
+    milliseconds = round(1000 * seconds)
+    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=milliseconds, loop=0)
+    return write_file(path, buffer.getvalue())
+
+
+def _palette(frames: Sequence[Image.Image]) -> Image.Image:
+    """The commonest colours of eight frames as they are, and 96 that stand for the others."""
+    some = frames[:: -(-len(frames) // 8)]
+    sample = Image.fromarray(np.concatenate([np.asarray(frame) for frame in some]))
+    codes = np.asarray(sample, np.int32) @ np.array([1 << 16, 1 << 8, 1], np.int32)
+    colors, counts = np.unique(codes, return_counts=True)
+    first = colors[np.argsort(-counts, kind="stable")[:16], None]
+    common = (first >> np.array([16, 8, 0]) & 255).astype(np.uint8)
+    others = sample.quantize(96, Image.Quantize.FASTOCTREE).getpalette() or []
+    table = np.concatenate((common, np.array(others, np.uint8).reshape(-1, 3)))
+    # Pillow looks colours up by their upper six bits: one entry for each of these, the commonest.
+    _, kept = np.unique(table >> 2, axis=0, return_index=True)
+    out = Image.new("P", (1, 1))
+    out.putpalette(table[np.sort(kept)].reshape(-1).tolist())
+    return out
+
+
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file under another name and rename it, so that it is whole or not there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_and_rename(temporary, path, content)
+    except FileExistsError:
+        raise NotADirectoryError(f"cannot write {path}: {path.parent} is not a folder") from None
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
+    return path
+
+
+def _write_and_rename(temporary: Path, path: Path, content: bytes) -> None:
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""The docs: every example runs, every picture is there and small."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("README.md")])
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_PICTURE = re.compile(r"!\[[^\]]*\]\(([^)#]+)\)")
+_LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#:]+)(?:#[^)]*)?\)")
+LARGEST = 300_000
+
+
+def _program(text: str) -> str:
+    """The python blocks of a page, one after another, on the lines where they stand."""
+    lines = [""] * text.count("\n")
+    for block in _BLOCK.finditer(text):
+        start = text.count("\n", 0, block.start(1))
+        code = block.group(1).splitlines()
+        lines[start : start + len(code)] = code
+    return "\n".join(lines)
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```python" in p.read_text()], ids=_name)
+def test_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / page.with_suffix(".py").name
+    script.write_text(_program(page.read_text()))
+    runpy.run_path(str(script))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_pictures_are_there_and_small(page):
+    for name in _PICTURE.findall(page.read_text()):
+        picture = page.parent / name
+        assert picture.exists(), f"{name} is missing; draw it with: make docs"
+        assert picture.stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=_name)
+def test_links_lead_somewhere(page):
+    for name in _LINK.findall(page.read_text()):
+        assert (page.parent / name).exists(), name
+
+
+def test_every_picture_is_shown():
+    shown = {
+        (page.parent / name).resolve()
+        for page in PAGES
+        for name in _PICTURE.findall(page.read_text())
+    }
+    assert shown >= {path.resolve() for path in (ROOT / "docs/pictures").iterdir()}

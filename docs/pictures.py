@@ -21,7 +21,8 @@ from everlearn.sheets import (
     sweep_sheet,
     write_file,
 )
-from everlearn.stream.scenarios import Blurry, DomainIncremental, NewInstancesAndClasses
+from everlearn.stream.blurry import Blurry
+from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
 
 HERE = Path(__file__).parent / "pictures"
 COLORS = ("white", "red", "orange", "yellow", "lime", "cyan", "blue", "purple", "pink")

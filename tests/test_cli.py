@@ -234,6 +234,7 @@ BAD = [
     "export new --format zip",
     "export new --only 9:",
     "export new --only 500",
+    "export new --only 5:5",
     "export new --only 0:99999999999999",
     "export new --stream endless",
     "bench render --device tpu",

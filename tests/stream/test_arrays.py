@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from everlearn import ArrayStream
+from everlearn import ArrayStream, Canvas
+from everlearn.stream.blurry import Blurry
 from everlearn.stream.files import data_folder
-from everlearn.stream.scenarios import Blurry, DomainIncremental, NewInstancesAndClasses, Recurring
+from everlearn.stream.photos import Photos
+from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses, Recurring
 from everlearn.stream.sources.nicv2 import FileLists
 from everlearn.stream.task import Task
 from everlearn.stream.views import BatchDataset
@@ -433,6 +435,14 @@ def test_online_tasks_allow_one_pass(digits: Path) -> None:
 def test_tasks_past_the_end_are_refused(digits: Path, index: int) -> None:
     with pytest.raises(IndexError, match=r"0 .. 4"):
         raw(digits)[index]
+
+
+def test_images_put_on_a_device_once_are_those_taken_by_batch() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (9, 3, 16, 16)).astype(np.uint8)
+    photos = Photos(images, np.array([8, 3, 5]), Canvas(size=12, channels=1, dtype="uint8"))
+    rows = torch.tensor([2, 0, 2])
+    once, by_batch = photos.drawer("cpu:0"), photos.drawer("cpu")
+    assert torch.equal(once(rows), by_batch(rows))
 
 
 @pytest.mark.gpu

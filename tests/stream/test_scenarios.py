@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from everlearn import Canvas, Stream
+from everlearn.stream.arrivals import Setting
+from everlearn.stream.blurry import Blurry, blurry_homes, blurry_tasks
 from everlearn.stream.scenarios import (
     SCENARIOS,
-    Blurry,
     DomainIncremental,
     NewInstancesAndClasses,
     Recurring,
-    Setting,
-    blurry_homes,
-    blurry_tasks,
     find_scenario,
 )
 

@@ -24,7 +24,8 @@ from everlearn.factors import (
     continuous_space,
     grid_space,
 )
-from everlearn.stream.scenarios import Blurry, DomainIncremental, NewInstancesAndClasses, Recurring
+from everlearn.stream.blurry import Blurry
+from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses, Recurring
 
 TINY = {"tasks": 3, "classes_per_task": 2, "values_per_factor": 3, "canvas": Canvas(size=16)}
 CORNER = Product(

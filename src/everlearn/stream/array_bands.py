@@ -52,9 +52,10 @@ def check_bands(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> None
 
 def _check_pairs(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> None:
     bands = find_bands(scenario, arrays)
-    train = np.flatnonzero(np.ones(len(arrays), bool) if arrays.test is None else ~arrays.test)
+    assert bands is not None
+    train = slice(None) if arrays.test is None else ~arrays.test
     seen = np.zeros((int(classes.max()) + 1, _count_bands(scenario)), bool)
-    seen[arrays.labels[train], bands[train] if bands is not None else 0] = True
+    seen[arrays.labels[train], bands[train]] = True
     lost = np.argwhere(~seen[classes])
     if len(lost):
         raise ValueError(

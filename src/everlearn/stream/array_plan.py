@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from everlearn.philox import Purpose, permutation
 from everlearn.stream.array_bands import count_sessions
+from everlearn.stream.arrivals import Arrival, Setting
 from everlearn.stream.files import Arrays, Ints
 from everlearn.stream.scenarios import (
     ALIASES,
     SCENARIOS,
-    Arrival,
     DomainIncremental,
     NewInstancesAndClasses,
-    Setting,
     find_scenario,
 )
 from everlearn.stream.sources.nicv2 import NAMES, TASKS, FileLists

@@ -13,9 +13,10 @@ from everlearn.philox import Purpose, permutation
 from everlearn.stream.array_bands import find_bands
 from everlearn.stream.array_parts import Parts, part_rows
 from everlearn.stream.array_plan import find_lists, order_classes, plan_task
+from everlearn.stream.arrivals import Arrival
+from everlearn.stream.blurry import Blurry, blurry_tasks
 from everlearn.stream.files import Arrays, Ints
 from everlearn.stream.photos import Photos
-from everlearn.stream.scenarios import Arrival, Blurry, blurry_tasks
 from everlearn.stream.sources import load
 from everlearn.stream.task import Split, Task
 

@@ -22,8 +22,8 @@ from everlearn.stream.array_plan import (
     usual_classes,
 )
 from everlearn.stream.array_task import build_array_task
+from everlearn.stream.arrivals import Setting
 from everlearn.stream.files import Arrays, data_folder
-from everlearn.stream.scenarios import Setting
 from everlearn.stream.sources import find_source, load
 from everlearn.stream.sources.nicv2 import NAMES
 from everlearn.stream.task import Task

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from everlearn.factors import Factors, Interval, Product, Set, Space, Values, canonical, theta
 from everlearn.philox import Purpose, permutation
 from everlearn.shapes import outlines
-from everlearn.stream.scenarios import Arrival, Blurry, blurry_tasks
+from everlearn.stream.arrivals import Arrival
+from everlearn.stream.blurry import Blurry, blurry_tasks
 from everlearn.stream.split import (
     Counts,
     Key,

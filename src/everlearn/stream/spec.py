@@ -13,7 +13,8 @@ from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import PAPER_STYLE, ShapeStyle
 from everlearn.stream import codec
-from everlearn.stream.scenarios import ClassIncremental, Setting, find_scenario
+from everlearn.stream.arrivals import Setting
+from everlearn.stream.scenarios import ClassIncremental, find_scenario
 from everlearn.stream.split import check_split, is_counts
 from everlearn.stream.task import Task
 

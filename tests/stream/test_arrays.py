@@ -19,11 +19,11 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 from everlearn import ArrayStream, Canvas
+from everlearn.stream.arrays.files import data_folder
+from everlearn.stream.arrays.photos import Photos
+from everlearn.stream.arrays.sources.nicv2 import FileLists
 from everlearn.stream.blurry import Blurry
-from everlearn.stream.files import data_folder
-from everlearn.stream.photos import Photos
 from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses, Recurring
-from everlearn.stream.sources.nicv2 import FileLists
 from everlearn.stream.task import Task
 from everlearn.stream.views import BatchDataset
 

@@ -20,8 +20,8 @@ from PIL import Image
 from torch.nn.functional import affine_grid, grid_sample
 
 from everlearn.factors import theta
-from everlearn.stream.files import Arrays, data_folder
-from everlearn.stream.sources import SOURCES, FileLists, load
+from everlearn.stream.arrays.files import Arrays, data_folder
+from everlearn.stream.arrays.sources import SOURCES, FileLists, load
 
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 IDX_TEST = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")

@@ -48,8 +48,8 @@ def build_stream(given: Given) -> Stream | ArrayStream:
 def read_stream(path: Path, data: Path | None = None) -> Stream | ArrayStream:
     """Read a stream file or find a stream by its name, or say what is wrong."""
     from everlearn.stream import Stream
-    from everlearn.stream.array_codec import KEY
     from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.arrays.codec import KEY
     from everlearn.stream.named import STREAMS
 
     if str(path) in STREAMS:

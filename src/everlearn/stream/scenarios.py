@@ -15,6 +15,17 @@ from everlearn.philox import Purpose, permutation, words
 from everlearn.stream.arrivals import Arrival, Scenario, Setting
 from everlearn.stream.blurry import Blurry
 
+__all__ = [
+    "SCENARIOS",
+    "Blurry",
+    "ClassIncremental",
+    "DomainIncremental",
+    "NewInstancesAndClasses",
+    "Recurring",
+    "TaskIncremental",
+    "find_scenario",
+]
+
 
 @dataclass(frozen=True)
 class ClassIncremental:

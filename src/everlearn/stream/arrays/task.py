@@ -10,18 +10,18 @@ import numpy as np
 
 from everlearn.factors import theta
 from everlearn.philox import Purpose, permutation
-from everlearn.stream.array_bands import find_bands
-from everlearn.stream.array_parts import Parts, part_rows
-from everlearn.stream.array_plan import find_lists, order_classes, plan_task
+from everlearn.stream.arrays.bands import find_bands
+from everlearn.stream.arrays.files import Arrays, Ints
+from everlearn.stream.arrays.parts import Parts, part_rows
+from everlearn.stream.arrays.photos import Photos
+from everlearn.stream.arrays.plan import find_lists, order_classes, plan_task
+from everlearn.stream.arrays.sources import load
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
-from everlearn.stream.files import Arrays, Ints
-from everlearn.stream.photos import Photos
-from everlearn.stream.sources import load
 from everlearn.stream.task import Split, Task
 
 if TYPE_CHECKING:
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.arrays.spec import ArrayStream
 
 
 class Tables(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from everlearn.stream.arrays.files import Arrays, Ints
+from everlearn.stream.arrays.sources.nicv2 import FileLists
 from everlearn.stream.build import RANGES
-from everlearn.stream.files import Arrays, Ints
-from everlearn.stream.sources.nicv2 import FileLists
 
 BANDED = ("domain", "nic")
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from everlearn.render.canvas import Canvas
-from everlearn.stream.files import Images, Ints
+from everlearn.stream.arrays.files import Images, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from everlearn.philox import Purpose, permutation
-from everlearn.stream.array_bands import count_sessions
+from everlearn.stream.arrays.bands import count_sessions
+from everlearn.stream.arrays.files import Arrays, Ints
+from everlearn.stream.arrays.sources.nicv2 import NAMES, TASKS, FileLists
 from everlearn.stream.arrivals import Arrival, Setting
-from everlearn.stream.files import Arrays, Ints
 from everlearn.stream.scenarios import (
     ALIASES,
     SCENARIOS,
@@ -16,10 +17,9 @@ from everlearn.stream.scenarios import (
     NewInstancesAndClasses,
     find_scenario,
 )
-from everlearn.stream.sources.nicv2 import NAMES, TASKS, FileLists
 
 if TYPE_CHECKING:
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.arrays.spec import ArrayStream
 
 ORDERS = ("random", "natural")
 _ORDER_LANE = 3  # scenarios use the lanes below

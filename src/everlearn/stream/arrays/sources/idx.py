@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Bytes, Origin, check_labels, corrupt, read_bytes
+from everlearn.stream.arrays.files import Arrays, Bytes, Origin, check_labels, corrupt, read_bytes
 
 CLASSES = 10
 MNIST = Origin("MNIST", "yann.lecun.com/exdb/mnist or any mirror of MNIST", "MNIST/raw")

@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everlearn.factors import Factors
-from everlearn.stream.files import Arrays, Bytes, Ints, Origin, check_labels, corrupt, read_npz
+from everlearn.stream.arrays.files import (
+    Arrays,
+    Bytes,
+    Ints,
+    Origin,
+    check_labels,
+    corrupt,
+    read_npz,
+)
 
 SHAPES = ("square", "ellipse", "heart")
 ORIGIN = Origin("dSprites", "github.com/google-deepmind/dsprites-dataset", "dsprites")

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Origin, check_labels, corrupt
-from everlearn.stream.sources import core50
-from everlearn.stream.tree import LazyImages, Tree
+from everlearn.stream.arrays.files import Arrays, Origin, check_labels, corrupt
+from everlearn.stream.arrays.sources import core50
+from everlearn.stream.arrays.tree import LazyImages, Tree
 
 ORIGIN = Origin(
     "the file lists of CORe50 NICv2",

@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from everlearn.stream.arrays.sources.nicv2 import NAMES, FileLists
 from everlearn.stream.scenarios import find_scenario
-from everlearn.stream.sources.nicv2 import NAMES, FileLists
 
 if TYPE_CHECKING:
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.arrays.spec import ArrayStream
 
 FORMAT = 1
 KEY = "everlearn_arrays"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from everlearn.stream.array_plan import ORDERS
+from everlearn.stream.arrays.plan import ORDERS
 
 if TYPE_CHECKING:
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.arrays.spec import ArrayStream
 
 _MOST_HELD_BACK = 0.9
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.files import Bytes, Ints, Origin, corrupt
+from everlearn.stream.arrays.files import Bytes, Ints, Origin, corrupt
 
 
 @dataclass(frozen=True)

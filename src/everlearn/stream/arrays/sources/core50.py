@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Ints, Origin, check_labels, corrupt
-from everlearn.stream.tree import LazyImages, Tree, find_tree
+from everlearn.stream.arrays.files import Arrays, Ints, Origin, check_labels, corrupt
+from everlearn.stream.arrays.tree import LazyImages, Tree, find_tree
 
 SIDE = 128
 OBJECTS = 50

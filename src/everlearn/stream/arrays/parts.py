@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Ints
+from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.split import Counts, Key, shuffle_finite
 
 TEST_SHARE = 0.2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Bytes, Origin, check_labels, corrupt, read_npz
+from everlearn.stream.arrays.files import Arrays, Bytes, Origin, check_labels, corrupt, read_npz
 
 CLASSES = 10
 ORIGIN = Origin(

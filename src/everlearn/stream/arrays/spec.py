@@ -11,21 +11,21 @@ import numpy as np
 
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
-from everlearn.stream import array_codec
-from everlearn.stream.array_bands import check_bands
-from everlearn.stream.array_checks import check_settings, check_shares
-from everlearn.stream.array_parts import TEST_SHARE, training_classes
-from everlearn.stream.array_plan import (
+from everlearn.stream.arrays import codec
+from everlearn.stream.arrays.bands import check_bands
+from everlearn.stream.arrays.checks import check_settings, check_shares
+from everlearn.stream.arrays.files import Arrays, data_folder
+from everlearn.stream.arrays.parts import TEST_SHARE, training_classes
+from everlearn.stream.arrays.plan import (
     find_lists,
     fit_scenario,
     most_tasks,
     usual_classes,
 )
-from everlearn.stream.array_task import build_array_task
+from everlearn.stream.arrays.sources import find_source, load
+from everlearn.stream.arrays.sources.nicv2 import NAMES
+from everlearn.stream.arrays.task import build_array_task
 from everlearn.stream.arrivals import Setting
-from everlearn.stream.files import Arrays, data_folder
-from everlearn.stream.sources import find_source, load
-from everlearn.stream.sources.nicv2 import NAMES
 from everlearn.stream.task import Task
 
 
@@ -176,13 +176,13 @@ class ArrayStream:
 
     def to_json(self) -> str:
         """Write the stream as a small JSON text, without the data folder."""
-        return array_codec.encode(self)
+        return codec.encode(self)
 
     @classmethod
     def from_json(cls, text: str, data: str | Path | None = None) -> ArrayStream:
         """Read a stream back, equal to the one written, on the data of a folder."""
         allowed = {item.name for item in fields(cls) if item.compare}
-        return cls(data=data, **array_codec.decode(text, allowed))
+        return cls(data=data, **codec.decode(text, allowed))
 
     def with_changes(self, **changes: Any) -> ArrayStream:
         """The same stream but for some settings; one given as None is found from the data again."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.files import Arrays, Origin, corrupt
-from everlearn.stream.tree import Tree, decode_png, find_tree
+from everlearn.stream.arrays.files import Arrays, Origin, corrupt
+from everlearn.stream.arrays.tree import Tree, decode_png, find_tree
 
 SIDE = 105
 ORIGIN = Origin("Omniglot", "github.com/brendenlake/omniglot (folder python)", "omniglot-py")

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from everlearn.stream.files import Arrays
-from everlearn.stream.sources.cifar import read_cifar10
-from everlearn.stream.sources.core50 import read_core50
-from everlearn.stream.sources.dsprites import read_dsprites
-from everlearn.stream.sources.idx import read_fashion, read_mnist
-from everlearn.stream.sources.nicv2 import FileLists, read_nicv2
-from everlearn.stream.sources.omniglot import read_omniglot
+from everlearn.stream.arrays.files import Arrays
+from everlearn.stream.arrays.sources.cifar import read_cifar10
+from everlearn.stream.arrays.sources.core50 import read_core50
+from everlearn.stream.arrays.sources.dsprites import read_dsprites
+from everlearn.stream.arrays.sources.idx import read_fashion, read_mnist
+from everlearn.stream.arrays.sources.nicv2 import FileLists, read_nicv2
+from everlearn.stream.arrays.sources.omniglot import read_omniglot
 
 
 class Source(NamedTuple):

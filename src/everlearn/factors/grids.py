@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from everlearn.border import check_whole
 from everlearn.factors.sets import Interval, Values
 from everlearn.factors.spaces import UNIFORMS, Product, Space
 from everlearn.factors.table import Factors
@@ -21,8 +22,8 @@ def grid_space(values: int = 5, *, colors: int = 1, orientation: str = "paper") 
         orientation: "paper" spaces angles by 2 pi / (values + 1) except for a shorter last step, as
             the original package does for its n + 1 values without the last; "even" by 2 pi / values.
     """
-    _check_count(values, "values per factor", 1024)
-    _check_count(colors, "colors", 4096)
+    check_whole(values, "values per factor", 1, 1024)
+    check_whole(colors, "colors", 1, 4096)
     if orientation not in ("paper", "even"):
         raise ValueError(f"orientation grid must be 'paper' or 'even', found {orientation!r}")
     last = TURN * values / (values + 1) if orientation == "paper" else TURN * (values - 1) / values
@@ -42,7 +43,7 @@ def grid(values: int = 5, *, colors: int = 1, orientation: str = "paper") -> Fac
 
 def continuous_space(*, colors: int = 1) -> Product:
     """The ranges of the paper without the grid: every value in between may occur."""
-    _check_count(colors, "colors", 4096)
+    check_whole(colors, "colors", 1, 4096)
     return Product(
         color=Values(tuple(range(colors))),
         scale=Interval(0.5, 1.0),
@@ -60,10 +61,3 @@ def random(seed: int, count: int, space: Space | None = None, *, index: int = 0)
 
 def _spaced(low: float, high: float, count: int) -> Values:
     return Values(tuple(np.linspace(low, high, count).tolist()))
-
-
-def _check_count(value: int, name: str, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, found {value!r}")
-    if not 1 <= value <= most:
-        raise ValueError(f"{name} must lie in 1 .. {most}, found {value}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from everlearn.border import check_number, check_whole
+
 
 @dataclass(frozen=True)
 class ShapeStyle:
@@ -52,11 +54,7 @@ class ShapeStyle:
             ("angle_std", math.inf),
             ("min_distance", 0.5),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{name} must be a number, found {value!r}")
-            if not (0 <= value <= most and math.isfinite(value)):
-                raise ValueError(f"{name} must lie in 0 .. {most}, found {value}")
+            check_number(getattr(self, name), name, 0, most)
         if not self.orders or not set(self.orders) <= {1, 3}:
             raise ValueError(f"orders must be chosen from 1 and 3, found {self.orders}")
         for name in ("align", "stretch"):
@@ -64,12 +62,7 @@ class ShapeStyle:
                 raise TypeError(f"{name} must be true or false, found {getattr(self, name)!r}")
         if self.center not in ("mass", "box"):
             raise ValueError(f"center must be 'mass' or 'box', found {self.center!r}")
-        if (
-            isinstance(self.block, bool)
-            or not isinstance(self.block, int)
-            or not 2 <= self.block <= 4096
-        ):
-            raise ValueError(f"block must be a whole number in 2 .. 4096, found {self.block!r}")
+        check_whole(self.block, "block", 2, 4096)
 
     def _pair(self, name: str, kind: type) -> tuple[float, float]:
         value = getattr(self, name)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from everlearn.border import check_number
 from everlearn.philox import Purpose, permutation, words
 from everlearn.stream.arrivals import Arrival, Setting
 
@@ -29,12 +30,8 @@ class Blurry:
 
     def __post_init__(self) -> None:
         """Check the two percentages."""
-        for key in ("disjoint", "blurred"):
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{key} must be a number, found {value!r}")
-            if not 0 <= value <= 100:
-                raise ValueError(f"{key} must lie in 0 .. 100 per cent, found {value}")
+        check_number(self.disjoint, "disjoint", 0, 100, " per cent")
+        check_number(self.blurred, "blurred", 0, 100, " per cent")
 
     def check(self, setting: Setting) -> None:
         """Samples move between all tasks, so there must be a last one."""

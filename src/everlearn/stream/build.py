@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everlearn.factors import Factors, Interval, Product, Set, Space, Values, canonical, theta
-from everlearn.philox import Purpose, permutation
 from everlearn.shapes import outlines
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
@@ -22,6 +21,7 @@ from everlearn.stream.split import (
     is_counts,
     part_apart,
     shuffle_finite,
+    thin,
 )
 from everlearn.stream.sprites import Sprites
 from everlearn.stream.task import Split, Task
@@ -75,8 +75,8 @@ def build_task(stream: Stream, index: int) -> Task:
     train, val, test = _parts(stream, arrivals, index)
     if isinstance(stream.scenario, Blurry):
         train = _blurry_rows(stream, stream.scenario, index)
-    elif stream.imbalance > 1:
-        train = _thin(stream, index, train)
+    keep = thin(stream.seed, index, train.labels, stream.imbalance)
+    train = Rows(train.labels[keep], train.factors.take(keep))
     labels = [arrival.label for arrival in arrivals]
     classes = np.unique(np.concatenate((np.array(labels, np.int64), train.labels)))
     if len(classes) == len(labels):
@@ -169,18 +169,6 @@ def narrow(space: Product, factor: str, band: int, bands: int) -> Product:
         new = Values(tuple(low + width * (band + (i + 0.5) / count) for i in range(count)))
     sets[factor] = new
     return Product(**sets)
-
-
-def _thin(stream: Stream, index: int, rows: Rows) -> Rows:
-    """Leave smaller classes fewer training rows, from the largest to the smallest by equal ratios."""
-    labels, counts = np.unique(rows.labels, return_counts=True)
-    rank = permutation(stream.seed, Purpose.IMBALANCE, index, len(labels))
-    share = stream.imbalance ** (-rank / max(len(labels) - 1, 1))
-    keep = np.zeros(len(rows.labels), bool)
-    for label, count, place, part in zip(labels, counts, rank.tolist(), share, strict=True):
-        kept = permutation(stream.seed, Purpose.IMBALANCE, index, count, lane=1 + place)
-        keep[np.flatnonzero(rows.labels == label)[kept[: max(1, round(count * part))]]] = True
-    return Rows(rows.labels[keep], rows.factors.take(keep))
 
 
 def _blurry_rows(stream: Stream, scenario: Blurry, index: int) -> Rows:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from everlearn.border import check_number, check_whole
 from everlearn.factors import NAMES
 from everlearn.philox import Purpose, permutation, words
 from everlearn.stream.arrivals import Arrival, Scenario, Setting
@@ -109,8 +110,8 @@ class NewInstancesAndClasses:
     def __post_init__(self) -> None:
         """Check that old and new classes both can come after the first task."""
         _check_band(self.factor, self.sessions, "sessions")
-        _check_whole(self.classes, "classes", 2, 100_000)
-        _check_whole(self.first, "first", 1, self.classes - 1)
+        check_whole(self.classes, "classes", 2, 100_000)
+        check_whole(self.first, "first", 1, self.classes - 1)
         if self.sessions < 2:
             raise ValueError(
                 "scenario 'nic' needs 2 sessions or more, so that a class can come back"
@@ -159,10 +160,7 @@ class Recurring:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        if isinstance(self.share, bool) or not isinstance(self.share, (int, float)):
-            raise TypeError(f"share must be a number, found {self.share!r}")
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"share must lie in 0 .. 1, found {self.share}")
+        check_number(self.share, "share", 0, 1)
 
     def check(self, setting: Setting) -> None:
         """Every stream will do."""
@@ -225,11 +223,4 @@ def find_scenario(name: str, settings: dict[str, Any] | None = None) -> Scenario
 def _check_band(factor: str, bands: int, name: str) -> None:
     if factor not in NAMES[1:]:
         raise ValueError(f"factor must be one of {', '.join(NAMES[1:])}, found {factor!r}")
-    _check_whole(bands, name, 1, 1_000_000)
-
-
-def _check_whole(value: int, name: str, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, found {value!r}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie in {low} .. {high}, found {value}")
+    check_whole(bands, name, 1, 1_000_000)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from everlearn.border import check_number, check_whole
 from everlearn.factors import Product, Space, continuous_space, grid_space
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
@@ -67,15 +68,15 @@ class Stream:
         """Check every setting, so that no task can fail later."""
         object.__setattr__(self, "seed", check_seed(self.seed))
         if self.tasks is not None:
-            _check_whole(self.tasks, "tasks", 1, _MOST_TASKS, "; None for an endless stream")
-        _check_whole(self.classes_per_task, "classes_per_task", 1, _MOST_CLASSES)
-        _check_whole(self.values_per_factor, "values_per_factor", 1, 64)
-        _check_whole(self.first_class, "first_class", 0, 2**62)
+            check_whole(self.tasks, "tasks", 1, _MOST_TASKS, "; None for an endless stream")
+        check_whole(self.classes_per_task, "classes_per_task", 1, _MOST_CLASSES)
+        check_whole(self.values_per_factor, "values_per_factor", 1, 64)
+        check_whole(self.first_class, "first_class", 0, 2**62)
         object.__setattr__(self, "split", check_split(self.split))
         for name, kind in (("canvas", Canvas), ("style", ShapeStyle), ("online", bool)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, found {getattr(self, name)!r}")
-        _check_ratio(self.imbalance)
+        check_number(self.imbalance, "imbalance", 1, 1e6, " (1 is balanced)")
         self._check_scenario()
         self._check_spaces()
         self._check_rows()
@@ -182,17 +183,3 @@ class Stream:
     def with_changes(self, **changes: Any) -> Stream:
         """The same stream but for some settings."""
         return replace(self, **changes)
-
-
-def _check_whole(value: Any, name: str, low: int, high: int, more: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number{more}, found {value!r}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie in {low} .. {high}{more}, found {value}")
-
-
-def _check_ratio(value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"imbalance must be a number, found {value!r}")
-    if not 1 <= value <= 1e6:
-        raise ValueError(f"imbalance must lie in 1 .. 1000000 (1 is balanced), found {value}")

@@ -174,3 +174,18 @@ def held_back(space: Space, held_out: Space) -> tuple[Space, Space]:
     """Part a space into what may be trained on and what is only tested."""
     train = Minus(space, held_out)
     return train, Minus(space, train)
+
+
+def thin(seed: int, task: int, labels: NDArray[np.int64], ratio: float) -> NDArray[np.bool_]:
+    """Tell which training rows an imbalanced task keeps: classes shrink by equal ratios to 1 / ratio."""
+    if ratio == 1:
+        return np.ones(len(labels), bool)
+    present = np.unique(labels)
+    rank = permutations(seed, Purpose.IMBALANCE, [task], len(present))[0]
+    keep = np.zeros(len(labels), bool)
+    for label, place in zip(present, rank.tolist(), strict=True):
+        mine = np.flatnonzero(labels == label)
+        share = ratio ** (-place / max(len(present) - 1, 1))
+        order = permutations(seed, Purpose.IMBALANCE, [task], len(mine), lane=1 + place)[0]
+        keep[mine[order[: max(1, round(len(mine) * share))]]] = True
+    return keep

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from everlearn.border import check_number, check_whole
 from everlearn.stream.arrays.plan import ORDERS
 
 if TYPE_CHECKING:
@@ -20,32 +21,17 @@ def check_settings(stream: ArrayStream) -> None:
         )
     if not isinstance(stream.online, bool):
         raise TypeError(f"online must be true or false, found {stream.online!r}")
-    _check_number(stream.imbalance, "imbalance", 1, 1e6)
+    check_number(stream.imbalance, "imbalance", 1, 1e6)
     for name in ("tasks", "classes_per_task", "first_classes", "size", "rows"):
-        _check_whole(getattr(stream, name), name)
+        if getattr(stream, name) is not None:
+            check_whole(getattr(stream, name), name, 1, 2**31)
 
 
 def check_shares(val: float, test: float) -> None:
     """Raise where validation and test would leave too little for training."""
-    _check_number(val, "val_share", 0, _MOST_HELD_BACK)
-    _check_number(test, "test_share", 0, _MOST_HELD_BACK)
+    check_number(val, "val_share", 0, _MOST_HELD_BACK)
+    check_number(test, "test_share", 0, _MOST_HELD_BACK)
     if val + test > _MOST_HELD_BACK:
         raise ValueError(
             f"val_share and test_share may add up to {_MOST_HELD_BACK}, found {val} and {test}"
         )
-
-
-def _check_whole(value: Any, name: str) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, found {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be 1 or more, found {value}")
-
-
-def _check_number(value: Any, name: str, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number, found {value!r}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie in {low} .. {high}, found {value}")

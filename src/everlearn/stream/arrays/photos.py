@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate
 
 from everlearn.render.canvas import Canvas
 from everlearn.stream.arrays.files import Images, Ints
+from everlearn.stream.shades import shader
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +28,11 @@ class Photos:
 
         Images in memory are put on a GPU once; those in files are read for every batch.
         """
+        shade = shader(self.canvas.dtype, device)
         if device == "cpu" or not isinstance(self.images, np.ndarray):
-            return lambda rows: self._finish(self._take(rows.cpu().numpy()).to(device))
+            return lambda rows: shade(self._widen(self._take(rows.cpu().numpy()).to(device)))
         table = self._take(np.arange(len(self.rows))).to(device)
-        return lambda rows: self._finish(table[rows])
+        return lambda rows: shade(self._widen(table[rows]))
 
     def _take(self, rows: Ints) -> Tensor:
         """Rows as bytes (B, C, size, size), still grey where the data are."""
@@ -39,10 +41,8 @@ class Photos:
             images = images.float().mean(1, keepdim=True).round().to(torch.uint8)
         return resize(images, self.canvas.size)
 
-    def _finish(self, images: Tensor) -> Tensor:
-        if images.shape[1] < self.canvas.channels:
-            images = images.repeat(1, self.canvas.channels, 1, 1)
-        return images if self.canvas.dtype == "uint8" else images.float() / 255
+    def _widen(self, images: Tensor) -> Tensor:
+        return images.expand(-1, self.canvas.channels, -1, -1)
 
 
 def resize(images: Tensor, size: int) -> Tensor:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from everlearn.factors import theta
-from everlearn.philox import Purpose, permutation
 from everlearn.stream.arrays.bands import find_bands
 from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.arrays.parts import Parts, part_rows
@@ -18,6 +17,7 @@ from everlearn.stream.arrays.plan import find_lists, order_classes, plan_task
 from everlearn.stream.arrays.sources import load
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
+from everlearn.stream.split import thin
 from everlearn.stream.task import Split, Task
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def build_array_task(stream: ArrayStream, index: int) -> Task:
     train = _take(tables, tables.parts.train, arrivals)
     if isinstance(stream.scenario, Blurry):
         train = _blurry_rows(stream, stream.folder)[index]
-    train = _thin(stream, index, train, tables.arrays.labels[train])
+    train = train[thin(stream.seed, index, tables.arrays.labels[train], stream.imbalance)]
     # An official test set has its own sessions.
     tested = arrivals if tables.arrays.test is None else [Arrival(a.label) for a in arrivals]
     present = [*(a.label for a in arrivals), *np.unique(tables.arrays.labels[train]).tolist()]
@@ -96,21 +96,6 @@ def _blurry_rows(stream: ArrayStream, folder: Path) -> tuple[Ints, ...]:
     tasks = blurry_tasks(stream.seed, count, most, len(stream), scenario.disjoint, scenario.blurred)
     found = (table.reshape(-1)[samples] for samples in tasks)
     return tuple(rows[rows >= 0] for rows in found)
-
-
-def _thin(stream: ArrayStream, index: int, rows: Ints, labels: Ints) -> Ints:
-    """Leave smaller classes fewer rows, from the largest to the smallest by equal ratios."""
-    if stream.imbalance == 1:
-        return rows
-    present = np.unique(labels)
-    rank = permutation(stream.seed, Purpose.IMBALANCE, index, len(present))
-    keep = np.zeros(len(rows), bool)
-    for label, place in zip(present, rank.tolist(), strict=True):
-        mine = np.flatnonzero(labels == label)
-        share = stream.imbalance ** (-place / max(len(present) - 1, 1))
-        order = permutation(stream.seed, Purpose.IMBALANCE, index, len(mine), lane=1 + place)
-        keep[mine[order[: max(1, round(len(mine) * share))]]] = True
-    return rows[keep]
 
 
 def _exemplars(tables: Tables, classes: tuple[int, ...], train: Ints) -> Ints:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from everlearn.factors import Factors
 from everlearn.render.levels import lookup_table
+from everlearn.stream.shades import shader
 from everlearn.stream.task import Ints, Split, Task
 
 Levels = NDArray[np.uint8]
@@ -67,12 +68,8 @@ class Stored:
 
     def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
         """Return a function from rows on the device to images there."""
-        levels = torch.from_numpy(self.levels).to(device)
-        if self.dtype == "uint8":
-            return lambda rows: levels[rows]
-        # Looked up, since a GPU's division by 255 is not exact to the last bit.
-        shades = torch.from_numpy(lookup_table(self.dtype)).to(device)
-        return lambda rows: shades[levels[rows].long()]
+        levels, shade = torch.from_numpy(self.levels).to(device), shader(self.dtype, device)
+        return lambda rows: shade(levels[rows])
 
 
 def take(task: Task) -> Content:

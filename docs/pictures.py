@@ -66,7 +66,7 @@ def draw_scenario(stream: Stream, path: Path) -> None:
     save(scenario_sheet(stream, len(stream), images), path)
 
 
-def pictures(out: Path) -> dict[str, Callable[[Path], object]]:
+def pictures() -> dict[str, Callable[[Path], object]]:
     """How each file is drawn."""
     stream = Stream()
     colorful = stream.with_changes(canvas=Canvas(channels=3, colors=COLORS))
@@ -84,7 +84,7 @@ def pictures(out: Path) -> dict[str, Callable[[Path], object]]:
 
 def main(out: Path = HERE) -> None:
     """Draw all, and say how large each is."""
-    for name, draw in pictures(out).items():
+    for name, draw in pictures().items():
         draw(out / name)
         print(f"{name:28}{(out / name).stat().st_size / 1000:6.0f} kB")
 

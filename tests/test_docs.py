@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,11 @@ def test_every_picture_is_shown():
         for name in _PICTURE.findall(page.read_text())
     }
     assert shown >= {path.resolve() for path in (ROOT / "docs/pictures").iterdir()}
+
+
+@pytest.mark.slow
+def test_every_picture_can_be_drawn_anew(tmp_path):
+    subprocess.run([sys.executable, ROOT / "docs/pictures.py", tmp_path], check=True)
+    assert {p.name for p in tmp_path.iterdir()} == {
+        p.name for p in (ROOT / "docs/pictures").iterdir()
+    }

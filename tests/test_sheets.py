@@ -23,7 +23,7 @@ from everlearn.sheets import (
     write_file,
 )
 from everlearn.sheets.html import Figure, picture_page
-from everlearn.sheets.page import GAP, MARGIN, PAPER, TITLE, tile_side, tiles
+from everlearn.sheets.page import GAP, MARGIN, PAPER, TITLE, text_width, tile_side, tiles
 from everlearn.sheets.plan import SENTENCES, about, examples
 from everlearn.sheets.plane import telling_axes
 from everlearn.stream import Split, Task
@@ -154,6 +154,13 @@ def test_every_scenario_has_its_sentence_and_its_sheet():
 def test_the_sentence_tells_settings(changes, words):
     assert words in about(SMALL.with_changes(**changes))
     assert words not in about(SMALL)
+
+
+def test_a_long_sentence_fits_on_its_page():
+    stream = SMALL.with_changes(
+        scenario="nic", online=True, imbalance=3.0, test_factors="continuous"
+    )
+    assert scenario_sheet(stream, 1, 1).width >= text_width(about(stream), TITLE)
 
 
 def test_tasks_without_images_can_be_drawn():

@@ -20,7 +20,10 @@ def test_shapes_are_those_of_format_one():
 
 
 def test_rows_and_images_of_the_paper_stream_are_those_of_format_one():
-    batch = Stream(canvas=Canvas(dtype="uint8"))[7].train.batch(slice(None))
+    train = Stream(canvas=Canvas(dtype="uint8"))[7].train
+    digest = "ff4ed2f35b798c542e73bbb361515b304aece23969dba19fa6c5b073dfe89433"
+    assert _digest(train.theta) == digest
+    batch = train.batch(slice(None))
     assert _digest(batch.labels.numpy()).startswith("f7ce5e25e0e90a7f")
     digest = "b08b3317ee490b9c577a958dcc28edb160b96c2c91f3ef0658d77bb6bafe7bcb"
     assert _digest(batch.images.numpy()) == digest

@@ -72,7 +72,7 @@ def count(stream: "Stream") -> dict[str, str]:
         "shapes": f"{len(stream) * stream.classes_per_task:,}",
         "images": f"{images:,}",
         "size of the stream's file": f"{len(stream.to_json())} bytes",
-        f"images of {size} x {size} drawn a second ({cores} cores)": f"{rate:,.0f}",
+        f"images of {size} x {size} drawn a second ({cores} core{'s'[: cores - 1]})": f"{rate:,.0f}",
     }
 
 

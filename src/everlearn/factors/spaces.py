@@ -153,7 +153,7 @@ class Mixture:
         bounds = np.cumsum(self.weights) / np.sum(self.weights)
         choice = np.minimum(np.searchsorted(bounds, u[:, -1], side="right"), len(self.parts) - 1)
         rest = np.concatenate((u[:, :-1], _inner_share(u[:, -1], bounds, choice)[:, None]), axis=1)
-        out = _typed([np.empty(len(u)) for _ in NAMES])
+        out = _typed([np.zeros(len(u)) for _ in NAMES])
         for index, part in enumerate(self.parts):
             rows = np.flatnonzero(choice == index)
             drawn = part.sample(rest[rows])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everlearn.philox import Floats
+from everlearn.philox import Floats, sincos_turns
 
 NAMES = ("color", "scale", "orientation", "x", "y")
 
@@ -46,10 +47,11 @@ def theta(factors: Factors) -> Floats:
 
     It is what a grid sampler needs to turn an image into its canonical form (Dziadzio et al. 2023).
     """
-    scale, angle = np.asarray(factors.scale, float), np.asarray(factors.orientation, float)
+    scale = np.asarray(factors.scale, float)
+    sine, cosine = sincos_turns(np.asarray(factors.orientation, float) / (2 * math.pi))
     out = np.empty((len(scale), 2, 3))
-    out[:, 0, 0] = out[:, 1, 1] = scale * np.cos(angle)
-    out[:, 1, 0] = scale * np.sin(angle)
+    out[:, 0, 0] = out[:, 1, 1] = scale * cosine
+    out[:, 1, 0] = scale * sine
     out[:, 0, 1] = -out[:, 1, 0]
     out[:, 0, 2] = np.asarray(factors.x) - 0.5
     out[:, 1, 2] = np.asarray(factors.y) - 0.5

@@ -21,6 +21,7 @@ from everlearn.sheets.page import (
     SMALL,
     TITLE,
     Page,
+    text_width,
     tile_side,
 )
 from everlearn.sheets.walk import AnyStream, check_count, count_classes, draw_rows, walk
@@ -61,8 +62,10 @@ def scenario_sheet(
     side = tile_side(stream.canvas.size, side)
     floors = [_TOP + side + row * (side + SMALL + 4 * GAP) for row in range(len(shown))]
     right = MARGIN + _WORDS + images * (side + GAP) + 3 * GAP
-    page = Page(*_measure(stream, right + bars.WIDTH, floors[-1]))
-    page.text(MARGIN, MARGIN - GAP, about(stream), TITLE)
+    title = about(stream)
+    width, height = _measure(stream, right + bars.WIDTH, floors[-1])
+    page = Page(max(width, text_width(title, TITLE) + 2 * MARGIN), height)
+    page.text(MARGIN, MARGIN - GAP, title, TITLE)
     for task, floor in zip(shown, floors, strict=True):
         _draw_line(page, _line(stream, task, images, side), floor - side, side)
     bars.draw_bars(page, [count_classes(task) for task in shown], right, floors, side)

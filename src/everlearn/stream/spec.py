@@ -118,7 +118,11 @@ class Stream:
                 f"split {self.split} must divide evenly among {self.classes_per_task} classes a task; "
                 "choose multiples of it, or shares such as (0.96, 0.024, 0.016)"
             )
-        rows = check_rows(self)
+        colors = len(self.canvas.colors)
+        self._check_size(colors * self.values_per_factor**4 if self.factors is None else 1)
+        self._check_size(check_rows(self))
+
+    def _check_size(self, rows: int) -> None:
         if rows * self.classes_per_task > _MOST_ROWS:
             raise ValueError(
                 f"a task would have {rows * self.classes_per_task} rows; at most {_MOST_ROWS}: lower "

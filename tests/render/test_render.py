@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everlearn.factors import Factors, canonical, random, theta
 from everlearn.render import Canvas, reference, render
-from everlearn.render.cpu import draw as draw_cpu
+from everlearn.render.cpu import Pen
 from everlearn.render.trace import BOX, CUT_EDGE, MARK_EDGE, PEN_UP, SHAPE_EDGE, trace
 from everlearn.shapes import outline, outlines
 from everlearn.stream.separability import normalise
@@ -172,11 +172,11 @@ def test_grey_colours_look_the_same_in_grey_and_rgb():
 def test_an_image_does_not_depend_on_threads_or_batch():
     shapes, factors = outlines(0, np.arange(10)), random(0, 1000)
     which = np.arange(1000) % 10
-    one = draw_cpu(shapes, which, theta(factors), factors.color, GREY, threads=1)
-    three = draw_cpu(shapes, which, theta(factors), factors.color, GREY, threads=3)
+    one = Pen(shapes, GREY).draw(which, theta(factors), factors.color, 1)
+    three = Pen(shapes, GREY).draw(which, theta(factors), factors.color, 3)
     assert (one == three).all()
     larger = factors._replace(scale=np.where(np.arange(1000) == 5, 3.7, factors.scale))
-    mixed = draw_cpu(shapes, which, theta(larger), factors.color, GREY, threads=1)
+    mixed = Pen(shapes, GREY).draw(which, theta(larger), factors.color, 1)
     for row in range(0, 1000, 37):
         alone = render(shapes[row % 10], factors.take([row]), GREY)
         assert (alone[0] == one[row]).all()

@@ -42,7 +42,7 @@ def render(
 def _rates(device: str, side: int, seconds: float) -> list[tuple[str, float]]:
     """Who drew, and how many images a second."""
     from everlearn import bench as measure
-    from everlearn.render.cpu import usable_cores
+    from everlearn.render.threads import usable_cores
 
     if device != "cpu":
         return [(device, measure.gpu_rate(side, device, seconds=seconds))]

@@ -61,7 +61,7 @@ def draw_figures(stream: "Stream", out: Path) -> "list[Figure]":
 def count(stream: "Stream") -> dict[str, str]:
     """What is in the stream, and how fast it is drawn here."""
     from everlearn import bench
-    from everlearn.render.cpu import usable_cores
+    from everlearn.render.threads import usable_cores
 
     task, cores, size = stream[0], usable_cores(), stream.canvas.size
     images = len(stream) * (len(task.train) + len(task.val) + len(task.test))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,27 +42,31 @@ def render(
         factors = factors.take(np.zeros(len(chosen), np.int64))
     maps, color = theta(factors), factors.color.astype(np.int64)
     if device == "cpu":
-        return draw_on_cpu(curves, chosen, maps, color, canvas, threads)
+        return cpu_pen(curves, canvas).draw(chosen, maps, color, threads)
     if canvas.parity:
         import torch
 
-        return torch.from_numpy(draw_on_cpu(curves, chosen, maps, color, canvas, threads)).to(
-            device
-        )
+        return torch.from_numpy(cpu_pen(curves, canvas).draw(chosen, maps, color)).to(device)
     from everlearn.render import cuda
 
     return cuda.draw(curves, chosen, maps, color, canvas, device)
 
 
-def draw_on_cpu(
-    outlines: Outlines,
-    which: NDArray[np.int64],
-    maps: NDArray[np.float64],
-    color: NDArray[np.int64],
-    canvas: Canvas,
-    threads: int | None = None,
-) -> NDArray[Any]:
-    """Draw with numba, in the canvas's mode."""
+class Pen(Protocol):
+    """Outlines and colours on the CPU, ready to draw."""
+
+    def draw(
+        self,
+        which: NDArray[np.int64],
+        maps: NDArray[np.float64],
+        color: NDArray[np.int64],
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Draw outline which[b] under the affine map maps[b] (2, 3); (B, C, H, W)."""
+
+
+def cpu_pen(outlines: Outlines, canvas: Canvas) -> Pen:
+    """Make ready to draw on the CPU, in the canvas's mode."""
     try:
         import numba  # noqa: F401
     except ImportError as error:
@@ -72,10 +76,10 @@ def draw_on_cpu(
     if canvas.parity:
         from everlearn.render import parity
 
-        return parity.draw(outlines, which, maps, color, canvas)
+        return parity.Pen(outlines, canvas)
     from everlearn.render import cpu
 
-    return cpu.draw(outlines, which, maps, color, canvas, threads=threads)
+    return cpu.Pen(outlines, canvas)
 
 
 def check_device(device: str) -> str:

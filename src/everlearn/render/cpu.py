@@ -7,9 +7,7 @@ rasterisers). Sums are integers, so their order does not matter and every machin
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,60 +18,47 @@ from numpy.typing import NDArray
 from everlearn.philox import Floats
 from everlearn.render.canvas import Canvas
 from everlearn.render.levels import level_table, lookup_table
-from everlearn.render.trace import BOX, detail, trace
+from everlearn.render.threads import in_parts
+from everlearn.render.trace import BOX, Trace, detail, trace
 from everlearn.shapes import Outlines
 
 _BITS = 10
 _ONE = 1 << _BITS
 _AREA_BITS = 2 * _BITS + 1
 _HALF = 1 << (_AREA_BITS - 1)
-_FEWEST_PIXELS = 1 << 21  # a thread is started for no less work than this
 
 
-def draw(
-    outlines: Outlines,
-    which: NDArray[np.int64],
-    maps: Floats,
-    color: NDArray[np.int64],
-    canvas: Canvas,
-    *,
-    threads: int | None = None,
-) -> NDArray[Any]:
-    """Draw outline which[b] under the affine map maps[b] (2, 3); (B, C, H, W)."""
-    fineness = detail(maps)
-    lookup = lookup_table(canvas.dtype)
-    out = np.empty((len(which), *canvas.shape), lookup.dtype)
-    for scale in np.unique(fineness).tolist():
-        strokes = trace(outlines, BOX * canvas.size * scale)
-        rows = np.flatnonzero(fineness == scale)
-        table = level_table(canvas)
-        chosen = (
-            rows,
-            which.astype(np.int64),
-            to_pixels(maps, canvas.size),
-            color.astype(np.int64),
-        )
-        work = partial(_draw_rows, *strokes, *chosen, table, lookup, out)
-        in_parts(work, len(rows), canvas.size**2 * canvas.channels, threads)
-    return out
+@dataclass(frozen=True, eq=False)
+class Pen:
+    """Outlines and colours, ready to draw; what was traced once is kept."""
 
+    outlines: Outlines
+    canvas: Canvas
+    _traces: dict[int, Trace] = field(default_factory=dict, repr=False)
 
-def in_parts(
-    work: Callable[[int, int], object], count: int, pixels: int, threads: int | None
-) -> None:
-    """Call work(low, high) over 0 .. count, on as many threads as the work is worth."""
-    wanted = min(threads or usable_cores(), max(1, count * pixels // _FEWEST_PIXELS), max(count, 1))
-    bounds = np.linspace(0, count, wanted + 1).astype(int).tolist()
-    if wanted == 1:
-        work(0, count)
-        return
-    with ThreadPoolExecutor(wanted) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+    def draw(
+        self,
+        which: NDArray[np.int64],
+        maps: Floats,
+        color: NDArray[np.int64],
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Draw outline which[b] under the affine map maps[b] (2, 3); (B, C, H, W)."""
+        size, table, fineness = self.canvas.size, level_table(self.canvas), detail(maps)
+        lookup = lookup_table(self.canvas.dtype)
+        out = np.empty((len(which), *self.canvas.shape), lookup.dtype)
+        chosen = (which.astype(np.int64), to_pixels(maps, size), color.astype(np.int64))
+        for scale in np.unique(fineness).tolist():
+            rows = np.flatnonzero(fineness == scale)
+            strokes = self._trace(scale)
+            work = partial(_draw_rows, *strokes, rows, *chosen, table, lookup, out)
+            in_parts(work, len(rows), len(rows) * size**2 * self.canvas.channels, threads)
+        return out
 
-
-def usable_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def _trace(self, scale: int) -> Trace:
+        if scale not in self._traces:
+            self._traces[scale] = trace(self.outlines, BOX * self.canvas.size * scale)
+        return self._traces[scale]
 
 
 def to_pixels(maps: Floats, size: int) -> NDArray[np.float32]:

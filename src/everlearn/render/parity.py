@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -15,14 +16,31 @@ from everlearn.render.trace import BOX
 from everlearn.shapes import Outlines
 
 
-def draw(
+@dataclass(frozen=True, eq=False)
+class Pen:
+    """Outlines and colours, ready to draw."""
+
+    outlines: Outlines
+    canvas: Canvas
+
+    def draw(
+        self,
+        which: NDArray[np.int64],
+        maps: Floats,
+        color: NDArray[np.int64],
+        threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Draw outline which[b] under the affine map maps[b], on one thread; (B, C, H, W)."""
+        return _draw(self.outlines, which, maps, color, self.canvas)
+
+
+def _draw(
     outlines: Outlines,
     which: NDArray[np.int64],
     maps: Floats,
     color: NDArray[np.int64],
     canvas: Canvas,
 ) -> NDArray[Any]:
-    """Draw outline which[b] under the affine map maps[b]; (B, C, H, W)."""
     size = canvas.size
     lookup = lookup_table(canvas.dtype)
     background, shape, mark = (lookup[table] for table in canvas.levels)

@@ -60,8 +60,11 @@ def detail(maps: Floats) -> Ints:
 
     It follows from the image alone, so that an image is the same in any batch.
     """
-    stretch = np.sqrt((np.asarray(maps)[:, :, :2] ** 2).sum(axis=1)).max(axis=1, initial=1.0)
-    powers: Ints = 2 ** np.ceil(np.log2(stretch) - 1e-9).astype(np.int64)
+    m = np.asarray(maps)
+    square = np.maximum(m[:, 0, 0] ** 2 + m[:, 1, 0] ** 2, m[:, 0, 1] ** 2 + m[:, 1, 1] ** 2)
+    powers = np.ones(len(m), np.int64)
+    large = np.flatnonzero(square > 1.0 + 1e-9)
+    powers[large] = 2 ** np.ceil(np.log2(square[large]) / 2 - 1e-9).astype(np.int64)
     return powers
 
 

@@ -12,7 +12,7 @@ from torch.nn.functional import affine_grid, grid_sample
 from everlearn.factors import continuous_space, random, theta
 from everlearn.likeness import masks, nearest_distances
 from everlearn.philox import Floats
-from everlearn.render import draw_on_cpu
+from everlearn.render import cpu_pen
 from everlearn.shapes import Outlines, outlines
 from everlearn.stream.spec import Stream
 
@@ -61,7 +61,7 @@ def _images(
         maps = np.broadcast_to(np.eye(2, 3), (len(which), 2, 3)).copy()
     else:
         maps = theta(random(stream.seed, len(which), continuous_space()))
-    drawn = draw_on_cpu(curves, which, maps, np.zeros(len(which), np.int64), stream.canvas)
+    drawn = cpu_pen(curves, stream.canvas).draw(which, maps, np.zeros(len(which), np.int64))
     images = torch.from_numpy(np.asarray(drawn, np.float32))
     if stream.canvas.dtype == "uint8":
         images /= 255

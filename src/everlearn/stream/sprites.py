@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from everlearn.philox import Floats
-from everlearn.render import draw_on_cpu
+from everlearn.render import Pen, cpu_pen
 from everlearn.render.canvas import Canvas
 from everlearn.render.trace import detail
 from everlearn.shapes import Outlines
@@ -30,7 +30,17 @@ class Sprites:
     def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
         """Return a function from rows on the device to images there."""
         if device == "cpu" or self.canvas.parity:
-            return lambda rows: self._draw(rows.cpu().numpy()).to(device)
+            ready = cpu_pen(self.outlines, self.canvas)
+            return lambda rows: self._draw(ready, rows.cpu().numpy()).to(device)
+        return self._gpu_drawer(device)
+
+    def _draw(self, ready: Pen, rows: NDArray[np.int64]) -> Tensor:
+        # A data-loader worker draws alone: its siblings use the other cores.
+        threads = 1 if torch.utils.data.get_worker_info() else None
+        drawn = ready.draw(self.which[rows], self.maps[rows], self.color[rows], threads)
+        return torch.from_numpy(drawn)
+
+    def _gpu_drawer(self, device: str) -> Callable[[Tensor], Tensor]:
         from everlearn.render.cuda import pen
 
         ready = pen(self.outlines, self.canvas, device, detail(self.maps).max(initial=1))
@@ -38,11 +48,3 @@ class Sprites:
         maps = torch.from_numpy(self.maps.astype(np.float32)).to(device)
         color = torch.from_numpy(self.color.astype(np.int32)).to(device)
         return lambda rows: ready.draw(which[rows], maps[rows], color[rows])
-
-    def _draw(self, rows: NDArray[np.int64]) -> Tensor:
-        # A data-loader worker draws alone: its siblings use the other cores.
-        threads = 1 if torch.utils.data.get_worker_info() else None
-        maps, color = self.maps[rows], self.color[rows]
-        return torch.from_numpy(
-            draw_on_cpu(self.outlines, self.which[rows], maps, color, self.canvas, threads)
-        )

@@ -86,6 +86,7 @@ def test_a_split_goes_through_its_rows_in_order():
     assert torch.equal(labels, torch.from_numpy(split.labels))
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [0, 1, 2, 3])
 def test_g1_any_number_of_workers_gives_the_same_batches(workers):
     data = BatchDataset(SMALL, 60, epochs=2, tasks=range(1, 4))

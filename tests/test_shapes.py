@@ -149,7 +149,10 @@ def test_distance_is_one_minus_intersection_over_union():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"vertices": (2, 8)},
+        {"vertices": (3, 8)},
+        {"vertices": 5},
+        {"orders": ([1],)},
+        {"radius_clip": (1e-200, 2)},
         {"vertices": (8, 5)},
         {"vertices": (5.0, 8)},
         {"radius_std": -1},
@@ -169,7 +172,7 @@ def test_a_style_that_makes_no_sense_is_refused(changes):
         ShapeStyle(**changes)
 
 
-@pytest.mark.parametrize("ids", [[-1], [0.5], [[1, 2]]])
+@pytest.mark.parametrize("ids", [[-1], [0.5], [[1, 2]], [2**70]])
 def test_ids_that_are_none_are_refused(ids):
     with pytest.raises((ValueError, TypeError), match="shape ids"):
         outlines(0, ids)
@@ -181,7 +184,7 @@ def test_ids_that_are_none_are_refused(ids):
         ShapeStyle(align=False),
         ShapeStyle(stretch=False),
         ShapeStyle(center="box"),
-        ShapeStyle(vertices=(3, 12), orders=(3,)),
+        ShapeStyle(vertices=(4, 12), orders=(3,)),
         ShapeStyle(radius_std=0, angle_std=0, vertices=(4, 4)),
     ],
 )
@@ -192,3 +195,7 @@ def test_every_style_gives_curves_inside_the_unit_circle_of_the_box(style):
     assert (high - low).max() <= 1 + 1e-9
     assert low.min() > -1
     assert high.max() < 1
+
+
+def test_no_curve_runs_backwards():
+    assert outlines(0, np.arange(3000), ShapeStyle(vertices=(4, 4))).areas.min() > 0

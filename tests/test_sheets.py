@@ -190,7 +190,7 @@ def test_examples_of_a_band_are_canonical_in_all_else():
 
 
 def test_examples_are_no_more_than_there_are():
-    task = Stream(tasks=1, classes_per_task=1, values_per_factor=1, split=(1, 0, 0))[0]
+    task = Stream(tasks=1, classes_per_task=1, values_per_factor=1, split=(1.0, 0, 0))[0]
     assert examples(task, 8).tolist() == [0]
 
 

@@ -125,7 +125,7 @@ def provenance() -> Row:
     return {
         "commit": os.environ.get("EVERLEARN_COMMIT") or _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "command": "python " + " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": "python " + " ".join([os.path.relpath(sys.argv[0]), *sys.argv[1:]]),
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "numpy": np.__version__,

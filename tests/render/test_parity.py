@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from everlearn.factors import random
 from everlearn.render import Canvas, render
@@ -22,6 +25,15 @@ def test_hard_edges_make_shapes_too_large():
     shapes = outlines(0, np.arange(100))
     area = render(shapes, random(0, 100)._replace(scale=np.ones(100)), canvas).sum(axis=(1, 2, 3))
     assert 1.05 < (area / (shapes.areas * 28.8**2)).mean() < 1.2
+
+
+def test_pixels_equal_pictures_of_the_original_package():
+    """original.png holds 24 images that idsprites 1.0.1 drew of these outlines in these poses."""
+    sheet = np.asarray(Image.open(Path(__file__).with_name("original.png")))
+    original = sheet.reshape(4, 64, 6, 64).transpose(0, 2, 1, 3).reshape(24, 64, 64)
+    shapes, factors = outlines(5, np.arange(24)), random(4, 24)
+    ours = render(shapes, factors, Canvas(size=64, parity=True, dtype="uint8"))
+    assert (ours[:, 0] == original).all()
 
 
 @pytest.mark.parametrize("size", [64, 100])

@@ -212,12 +212,15 @@ def test_g14_small_images_are_fast():
         ({"which": [1]}, r"which must lie in 0 \.\. 0"),
         ({"factors": random(0, 3), "outlines": outlines(0, [0, 1])}, "found 2 outlines and 3 rows"),
         ({"outlines": []}, "one outline at least"),
+        ({"threads": -1, "factors": random(0, 2000)}, "threads must lie in"),
+        ({"factors": None}, "factors must be color, scale"),
+        ({"factors": canonical()._replace(scale=np.array([1e7]))}, "'scale' must lie in"),
         ({"factors": canonical()._replace(x=np.array([np.nan]))}, "'x' must be finite"),
     ],
 )
 def test_bad_requests_are_refused(arguments, message):
     request = {"outlines": outline(0, 0), "factors": canonical(), "canvas": GREY, **arguments}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         render(**request)
 
 
@@ -241,3 +244,9 @@ def test_a_trace_closes_every_stroke(longest):
         if longest:
             drawn = kinds[:-1] != PEN_UP
             assert np.linalg.norm(step[drawn], axis=1).max() * 28.8 <= longest * 1.001
+
+
+@pytest.mark.parametrize("scale", [50.0, 1000.0])
+def test_huge_shapes_fill_the_frame(scale):
+    canvas = Canvas(size=64, dtype="uint8", mark=None)
+    assert (render(outline(0, 1), _one(scale), canvas) == 255).all()

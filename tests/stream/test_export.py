@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from everlearn import Canvas, Split, Stream, Task
 from everlearn.stream.export import FORMATS, export, read, tar
 from everlearn.stream.export.content import Content, Stored, take
+from everlearn.stream.views import BatchDataset
 
 SMALL = Stream(
     seed=5,
@@ -155,7 +156,7 @@ def test_data_without_factors_read_back_equal(plain, format, tmp_path):
 
 @given(
     seed=st.integers(0, 2**64 - 1),
-    classes=st.integers(1, 3),
+    classes=st.integers(2, 3),
     scenario=st.sampled_from(["class", "task", "recurring", "domain"]),
     channels=st.sampled_from([1, 3]),
     index=st.integers(0, 10**9),
@@ -574,3 +575,10 @@ def test_every_level_survives_as_a_float(tmp_path):
     images = Stored(levels, "float32").drawer("cpu")(torch.tensor([0]))
     assert torch.equal(images, torch.from_numpy(levels) / 255)
     assert all(a < b for a, b in pairwise(images.flatten().tolist()))
+
+
+def test_batches_of_an_export_are_those_of_the_tasks_it_holds(tmp_path):
+    stream = Stream(tasks=None, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=8))
+    stored = read(export(stream, tmp_path / "part", tasks=[5, 7]))
+    labels = [batch.labels for batch in BatchDataset(stored, 100)]
+    assert [sorted(set(label.tolist())) for label in labels] == [[10, 11], [14, 15]]

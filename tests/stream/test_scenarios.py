@@ -9,7 +9,7 @@ import pytest
 
 from everlearn import Canvas, Stream
 from everlearn.stream.arrivals import Setting
-from everlearn.stream.blurry import Blurry, blurry_homes, blurry_tasks
+from everlearn.stream.blurry import Blurry, _cut, blurry_homes, blurry_tasks
 from everlearn.stream.scenarios import (
     SCENARIOS,
     DomainIncremental,
@@ -159,7 +159,7 @@ def test_a_blurry_stream_of_sprites_conserves_its_rows():
         assert set(task.train.labels.tolist()) <= set(task.classes)
         assert len(task.train.batch(slice(None)).images) == len(table)
     everything = np.concatenate(rows)
-    assert len(np.unique(np.round(everything, 9), axis=0)) == len(everything) == 20 * 16
+    assert len(np.unique(np.round(everything, 9), axis=0)) == len(everything) == 20 * 14
 
 
 def test_every_scenario_has_its_name():
@@ -183,4 +183,44 @@ def test_every_scenario_has_its_name():
 )
 def test_bad_settings_are_refused(build, message):
     with pytest.raises((ValueError, TypeError), match=message):
+        build()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_s6_the_pool_is_handed_back_by_quota(seed):
+    """A task without blurry classes of its own receives its share of those that move."""
+    classes, rows, tasks = 20, 60, 5
+    home, blurry = blurry_homes(seed, classes, tasks, 50)
+    parts = blurry_tasks(seed, classes, rows, tasks, 50, 30)
+    quota = np.bincount(_cut(seed, 180, tasks, 4), minlength=tasks)
+    given = [min(quota[t], rows * (blurry & (home == t)).sum()) for t in range(tasks)]
+    for task, part in enumerate(parts):
+        own = rows * (home == task).sum()
+        received = len(part) - (own - given[task])
+        assert abs(received - quota[task] * sum(given) / quota.sum()) <= 1
+
+
+def test_recurring_needs_room_for_old_and_new_classes():
+    with pytest.raises(ValueError, match="would have 0 old ones"):
+        Stream(classes_per_task=1, scenario=Recurring(0.5))
+
+
+def test_recurring_with_many_classes_is_fast():
+    labels = [a.label for a in Recurring(1.0).arrivals(Setting(0, None, 3000, 0), 7)]
+    assert sorted(labels) == list(range(3000))
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Stream(tasks=10**11, scenario="blurry"), "rows would be made at once"),
+        (lambda: NewInstancesAndClasses(classes=100_000, sessions=100_000), "pairs"),
+        (
+            lambda: Stream(tasks=5, scenario=NewInstancesAndClasses(classes=99_999, first=99_998)),
+            "rows would be made at once",
+        ),
+    ],
+)
+def test_scenarios_too_large_for_memory_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
         build()

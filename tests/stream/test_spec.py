@@ -91,6 +91,9 @@ def test_test_rows_are_balanced():
         {"factors": Mixture((Product(scale=Values((0.5, 1.0)), x=Values((0.0, 0.5, 1.0))),
                              grid_space(3)), (1, 1)), "test_factors": grid_space(3)},
         {"scenario": "domain"},
+        {"scenario": "domain", "test_factors": "continuous"},
+        {"scenario": DomainIncremental("x", 3), "held_out": CORNER},
+        {"scenario": NewInstancesAndClasses(classes=6, sessions=3, first=2)},
         {"scenario": "recurring"},
         {"imbalance": 5.0},
     ],
@@ -231,6 +234,62 @@ def test_negative_numbers_count_from_the_end():
         stream["first"]
 
 
+def test_test_rows_lie_in_the_band_of_their_task():
+    for test_factors in (None, "continuous"):
+        stream = Stream(**{**TINY, "tasks": 5}, scenario=DomainIncremental("scale", 5),
+                        test_factors=test_factors)  # fmt: skip
+        for index, task in enumerate(stream):
+            for split in (task.train, task.test):
+                assert split.factors.scale.min() >= 0.5 + 0.1 * index
+                assert split.factors.scale.max() <= 0.6 + 0.1 * index
+
+
+def test_values_of_ones_own_are_dealt_out_to_the_bands():
+    space = Product(scale=Values((0.5, 0.6, 0.7, 0.8)), x=Values((0.1, 0.2, 0.3, 0.4)))
+    stream = Stream(
+        tasks=2, scenario=DomainIncremental("scale", 2), factors=space, split=(0.5, 0.2, 0.3)
+    )
+    assert set(stream[0].train.factors.scale) == {0.5, 0.6}
+    assert set(stream[1].train.factors.scale) == {0.7, 0.8}
+
+
+def test_rare_held_out_combinations_of_a_continuum_are_drawn_directly():
+    corner = Product(
+        scale=Interval(0, 2), orientation=Interval(-1, 7), x=Interval(0, 0.05), y=Interval(0, 0.05)
+    )
+    task = Stream(tasks=1, factors=continuous_space(), held_out=corner, split=(100, 10, 50))[0]
+    assert corner.contains(task.test.factors).all()
+    assert not corner.contains(task.train.factors).any()
+
+
+def test_drawn_rows_of_far_classes_and_late_visits_are_their_own():
+    tables = [
+        Stream(tasks=None, classes_per_task=1, factors=continuous_space(), first_class=first)[task]
+        for first, task in ((0, 0), (2**28, 0), (0, 2**29), (2**44, 0), (0, 2**16))
+    ]
+    for part in ("train", "test"):
+        codes = [task.split(part).theta.tobytes() for task in tables]
+        assert len(set(codes)) == len(codes)
+
+
+def test_counts_and_shares_are_never_confused():
+    with pytest.raises(ValueError, match=r"write 1\.0"):
+        Stream(classes_per_task=1, split=(1, 0, 0))
+    assert len(Stream(classes_per_task=1, split=(1.0, 0.0, 0.0))[0].train) == 625
+
+
+def test_a_share_that_is_not_zero_gives_a_row_of_every_class():
+    task = Stream(values_per_factor=2)[0]
+    assert [len(task.train), len(task.val), len(task.test)] == [140, 10, 10]
+    task = Stream(values_per_factor=2, split=(0.9, 0.1, 0.0))[0]
+    assert len(task.test) == 0
+
+
+def test_numpy_numbers_are_plain_numbers_afterwards():
+    stream = Stream(tasks=np.int64(5), imbalance=np.float32(2), split=(np.int64(6000), 150, 100))
+    assert Stream.from_json(stream.to_json()) == stream
+
+
 STREAMS = [
     Stream(),
     Stream(tasks=None, seed=2**64 - 1),
@@ -280,6 +339,10 @@ def test_streams_differ_where_a_setting_differs():
         ('{"everlearn_stream": 1, "factors": {"sum": []}}', "product, minus, mixture"),
         ('{"everlearn_stream": 1, "factors": {"product": {"scale": {"values": []}}}}', "one value"),
         ("[" * 100_000, "must be JSON"),
+        ('{"everlearn_stream": 1, "seed": 1, "seed": 2}', "name a setting once"),
+        ('{"everlearn_stream": 1, "canvas": {"channels": 3.0}}', "channels"),
+        ('{"everlearn_stream": 1, "style": {"vertices": 5}}', "vertices must be 2 numbers"),
+        ('{"everlearn_stream": 1, "style": {"orders": [[1]]}}', "orders"),
     ],
 )
 def test_json_that_is_no_stream_is_refused(text, message):
@@ -295,6 +358,40 @@ values = st.recursive(
     max_leaves=6,
 )
 names = st.sampled_from(sorted(json.loads(Stream().to_json())))
+
+
+NESTED = {
+    "canvas": json.loads(Stream().to_json())["canvas"],
+    "style": json.loads(Stream().to_json())["style"],
+    "scenario": {"name": "recurring", "share": 0.5},
+    "factors": {"product": {"scale": {"values": [1.0]}, "x": {"interval": [0.0, 1.0]}}},
+}
+
+
+@given(st.sampled_from(sorted(NESTED)), st.data())
+def test_any_nested_setting_gives_a_stream_that_draws_or_a_clear_error(field, data):
+    inner = dict(NESTED[field])
+    target = inner["product"] if field == "factors" else inner
+    key = data.draw(st.sampled_from(sorted(target)))
+    target = {**target, key: data.draw(values)}
+    text = json.loads(Stream(tasks=2, classes_per_task=2, values_per_factor=2).to_json())
+    text[field] = {"product": target} if field == "factors" else target
+    try:
+        stream = Stream.from_json(json.dumps(text))
+    except (ValueError, TypeError) as error:
+        message = str(error)
+    else:
+        message = ""
+        if stream.canvas.size <= 128:
+            stream[1].train.batch([0])
+    for unclear in (
+        "NoneType",
+        "object is not",
+        "unhashable",
+        "cannot be interpreted",
+        "subscript",
+    ):
+        assert unclear not in message
 
 
 @given(st.dictionaries(names, values, max_size=3))
@@ -322,6 +419,29 @@ def test_any_json_gives_a_stream_or_a_clear_error(changes):
         ({"scenario": "nic"}, "391 tasks"),
         ({"scenario": "blurry", "tasks": None}, "number of tasks"),
         ({"scenario": "domain", "factors": Mixture((Product(),), (1,))}, "bands"),
+        ({"scenario": "domain", "factors": Product(orientation=Values((1.0,)))}, "10 bands need"),
+        ({"factors": Product(color=Values((0, 1)))}, "canvas has 1 colours"),
+        ({"factors": Product(color=Values((0.5,)))}, "whole numbers"),
+        ({"factors": Product(color=Interval(0, 1))}, "color of factors"),
+        ({"factors": Product(scale=Values((-1.0,)))}, "scale of factors must lie in"),
+        ({"test_factors": Product(scale=Values((1e9,)))}, "scale of test_factors"),
+        ({"factors": Product(scale=3)}, "must be Values or an Interval"),
+        ({"factors": Values((1.0,))}, "space of factors"),
+        ({"held_out": Product(scale=Values((9.0,)))}, "holds no combination"),
+        ({"split": (1e-10, 0.5, 0.5), "values_per_factor": 1}, "no training rows"),
+        (
+            {
+                "scenario": DomainIncremental("scale", 4),
+                "split": (4000, 100, 0),
+                "held_out": Product(
+                    scale=Interval(0.7, 0.72),
+                    orientation=Interval(0, 7),
+                    x=Interval(0, 2),
+                    y=Interval(0, 2),
+                ),
+            },
+            "holds no combination",
+        ),
         ({"split": (1, 2)}, "three numbers"),
         ({"split": (0.9, 0.2, 0.1)}, "add up to 1"),
         ({"split": (0, 1, 1)}, "some for training"),

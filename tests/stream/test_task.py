@@ -137,3 +137,37 @@ def test_uint8_streams_give_uint8():
 def test_bad_requests_are_refused(call, message):
     with pytest.raises((ValueError, IndexError, TypeError), match=message):
         call(SMALL[0])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_split_that_was_used_can_be_sent_to_workers(method):
+    split = SMALL[0].test
+    expected = split.batch(slice(None)).images
+    loader = DataLoader(
+        SplitDataset(split), batch_size=4, num_workers=1, multiprocessing_context=method
+    )
+    assert torch.equal(torch.cat([images for images, _ in loader]), expected)
+
+
+def test_a_device_may_be_a_torch_device():
+    batch = SMALL[0].train.batch([0], device=torch.device("cpu"))
+    assert torch.equal(batch.images, SMALL[0].train.batch([0]).images)
+
+
+def test_an_unknown_device_is_refused_before_the_first_batch():
+    with pytest.raises(ValueError, match="unknown device"):
+        SMALL[0].batches(4, device="tpu")
+
+
+def test_batches_are_counted_with_and_without_the_last():
+    task = SMALL[0]
+    assert task.count_batches(50) == len(list(task.batches(50)))
+    assert task.count_batches(50, drop_last=True) == len(list(task.batches(50, drop_last=True)))
+
+
+def test_a_batch_that_is_not_there_is_an_index_error():
+    online = Stream(tasks=1, values_per_factor=2, online=True)[0]
+    with pytest.raises(IndexError, match="not among"):
+        online.nth_batch(online.count_batches(64), 64)
+    with pytest.raises(IndexError, match="not among"):
+        SMALL[0].nth_batch(-1, 64)

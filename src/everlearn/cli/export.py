@@ -64,5 +64,7 @@ def parse_tasks(text: str, tasks: int | None) -> list[int]:
         first, end = int(low), int(high or low) + (not colon)
         if not first < end <= most:
             raise ValueError(f"--only must name tasks in 0 .. {most - 1}, found {part.strip()!r}")
+        if len(out) + end - first > _MOST:
+            raise ValueError(f"--only may name {_MOST} tasks at most, found {text!r}")
         out += range(first, end)
     return out

@@ -2,7 +2,7 @@
 
 from everlearn.factors.grids import continuous_space, grid, grid_space, random
 from everlearn.factors.sets import Interval, Set, Values
-from everlearn.factors.spaces import UNIFORMS, Minus, Mixture, Product, Space
+from everlearn.factors.spaces import UNIFORMS, Minus, Mixture, Product, Space, check_space
 from everlearn.factors.table import NAMES, Factors, canonical, check_factors, theta
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Values",
     "canonical",
     "check_factors",
+    "check_space",
     "continuous_space",
     "grid",
     "grid_space",

@@ -55,6 +55,7 @@ def continuous_space(*, colors: int = 1) -> Product:
 
 def random(seed: int, count: int, space: Space | None = None, *, index: int = 0) -> Factors:
     """Draw `count` combinations; row i depends on (seed, index, i) alone."""
+    check_whole(count, "count", 0, 2**31)
     u = uniform(check_seed(seed), Purpose.FACTORS, index, np.arange(count), count=UNIFORMS)
     return (space or continuous_space()).sample(u)
 

@@ -93,3 +93,16 @@ def check_finite(value: object, name: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, found {value}")
     return float(value)
+
+
+def meet(one: Set, other: Set) -> Set | None:
+    """What two sets have in common; None where that is nothing."""
+    if isinstance(one, Interval) and isinstance(other, Interval):
+        low, high = max(one.low, other.low), min(one.high, other.high)
+        return Interval(low, high) if low < high else None
+    finite, rest = (one, other) if isinstance(one, Values) else (other, one)
+    if not isinstance(finite, Values):
+        raise TypeError(f"only Values and Interval can be met, found {one!r} and {other!r}")
+    inside = rest.contains(np.array(finite.values))
+    kept = tuple(v for v, keep in zip(finite.values, inside, strict=True) if keep)
+    return Values(kept) if kept else None

@@ -11,6 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from everlearn.philox import Floats, sincos_turns
 
 NAMES = ("color", "scale", "orientation", "x", "y")
+# Renderers count in 1/1024 pixel with 32 bits: on the largest canvas, this is what fits.
+BOUNDS = {
+    "color": (0, 4095),
+    "scale": (0.001, 1000.0),
+    "orientation": (-1e6, 1e6),
+    "x": (-1000.0, 1000.0),
+    "y": (-1000.0, 1000.0),
+}
 
 
 class Factors(NamedTuple):
@@ -60,19 +68,26 @@ def theta(factors: Factors) -> Floats:
 
 def check_factors(factors: Factors, colors: int) -> Factors:
     """Return the factors as arrays of one length, or say which value is not allowed."""
+    if not isinstance(factors, tuple) or len(factors) != len(NAMES):
+        raise TypeError(
+            f"factors must be {', '.join(NAMES)}, as Factors holds them, found {factors!r}"
+        )
     arrays = Factors(*(np.atleast_1d(np.asarray(column)) for column in factors))
     lengths = {name: len(column) for name, column in zip(NAMES, arrays, strict=True)}
     if len(set(lengths.values())) != 1 or any(column.ndim != 1 for column in arrays):
         raise ValueError(f"factors must be rows of one length, found lengths {lengths}")
+    if len(arrays.color) == 0:
+        return arrays
     for name, column in zip(NAMES, arrays, strict=True):
         if column.dtype.kind not in "biuf" or not np.isfinite(column).all():
             raise ValueError(
                 f"factor {name!r} must be finite numbers, found {_first_bad(column)!r}"
             )
-    if len(arrays.color) == 0:
-        return arrays
-    if arrays.scale.min() <= 0:
-        raise ValueError(f"factor 'scale' must be above 0, found {arrays.scale.min()}")
+        if not BOUNDS[name][0] <= column.min() <= column.max() <= BOUNDS[name][1]:
+            raise ValueError(
+                f"factor {name!r} must lie in {BOUNDS[name][0]} .. {BOUNDS[name][1]}, found "
+                f"{column.min()} .. {column.max()}"
+            )
     low, high = arrays.color.min(), arrays.color.max()
     if low < 0 or high >= colors or (arrays.color != np.floor(arrays.color)).any():
         raise ValueError(

@@ -91,7 +91,11 @@ class Canvas:
             raise TypeError(f"canvas size must be a whole number of pixels, found {self.size!r}")
         if not 4 <= self.size <= LARGEST:
             raise ValueError(f"canvas size must lie in 4 .. {LARGEST} pixels, found {self.size}")
-        if self.channels not in (1, 3) or isinstance(self.channels, bool):
+        if (
+            self.channels not in (1, 3)
+            or not isinstance(self.channels, int)
+            or self.channels is True
+        ):
             raise ValueError(f"channels must be 1 (grey) or 3 (RGB), found {self.channels!r}")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, found {self.dtype!r}")

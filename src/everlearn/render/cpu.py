@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from everlearn.philox import Floats
 from everlearn.render.canvas import Canvas
+from everlearn.render.jit import jit
 from everlearn.render.levels import level_table, lookup_table
 from everlearn.render.threads import in_parts
 from everlearn.render.trace import BOX, Trace, detail, trace
@@ -69,7 +69,7 @@ def to_pixels(maps: Floats, size: int) -> NDArray[np.float32]:
     return out.reshape(-1, 6).astype(np.float32)
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _draw_rows(points, kinds, starts, rows, which, maps, color, table, lookup, out, low, high):  # type: ignore[no-untyped-def]
     size = out.shape[3]
     channels = out.shape[1]
@@ -93,12 +93,12 @@ def _draw_rows(points, kinds, starts, rows, which, maps, color, table, lookup, o
     return 0
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@partial(jit, inline="always")
 def _same(a, b):  # type: ignore[no-untyped-def]
     return a[0] == b[0] and a[1] == b[1] and a[2] == b[2] and a[3] == b[3]
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _place(points, m, x, y):  # type: ignore[no-untyped-def]
     one, half = np.float32(_ONE), np.float32(0.5)
     xx, xy, x0, yx, yy, y0 = m[0] * one, m[1] * one, m[2] * one, m[3] * one, m[4] * one, m[5] * one
@@ -108,7 +108,7 @@ def _place(points, m, x, y):  # type: ignore[no-untyped-def]
         y[i] = np.int32(np.floor(yx * px + yy * py + y0 + half))
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _accumulate(x, y, kinds, levels, area):  # type: ignore[no-untyped-def]
     size = area.shape[0]
     for i in range(len(kinds) - 1):
@@ -139,7 +139,7 @@ def _accumulate(x, y, kinds, levels, area):  # type: ignore[no-untyped-def]
             row += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _add(cells, xa, xb, dy, weight):  # type: ignore[no-untyped-def]
     """Add an edge that stays in one row of cells, falling by dy from xa to xb."""
     if xa > xb:
@@ -160,7 +160,7 @@ def _add(cells, xa, xb, dy, weight):  # type: ignore[no-untyped-def]
         cell += 1
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@partial(jit, inline="always")
 def _add_cell(cells, cell, twice_x, dy, weight):  # type: ignore[no-untyped-def]
     """The cell gets the part of the edge's height right of it; every later cell gets all of it."""
     if cell < 0:
@@ -171,7 +171,7 @@ def _add_cell(cells, cell, twice_x, dy, weight):  # type: ignore[no-untyped-def]
         cells[cell + 1] += weight * dy * right
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _sum_rows(x, y, background, area, lookup, plane):  # type: ignore[no-untyped-def]
     """Turn accumulated cells into pixels and clear them again."""
     size = plane.shape[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from everlearn.philox import Floats
 from everlearn.render.canvas import Canvas
+from everlearn.render.jit import jit
 from everlearn.render.levels import lookup_table
 from everlearn.render.trace import BOX
 from everlearn.shapes import Outlines
@@ -59,7 +59,7 @@ def _draw(
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _fill(points, filled):  # type: ignore[no-untyped-def]
     """Mark the pixels inside a polygon of whole-number vertices, and those on its border."""
     filled[:] = False
@@ -81,7 +81,7 @@ def _fill(points, filled):  # type: ignore[no-untyped-def]
         _line(filled, points[i], points[(i + 1) % len(points)])
 
 
-@numba.njit(nogil=True, cache=True)
+@jit
 def _line(filled, start, end):  # type: ignore[no-untyped-def]
     size = filled.shape[0]
     steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)

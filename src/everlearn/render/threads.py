@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from everlearn.border import check_whole
+
 _FEWEST_PIXELS = 1 << 20  # a thread is used for no less work than this
 _PARTS = 4
 
@@ -17,6 +19,8 @@ def in_parts(
     work: Callable[[int, int], object], count: int, effort: int, threads: int | None
 ) -> None:
     """Call work(low, high) over 0 .. count, on as many threads as its effort, in pixels, is worth."""
+    if threads is not None:
+        check_whole(threads, "threads", 1, 1024)
     wanted = min(threads or usable_cores(), max(1, effort // _FEWEST_PIXELS), max(count, 1))
     if wanted == 1:
         work(0, count)

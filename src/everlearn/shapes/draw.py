@@ -61,7 +61,7 @@ def _from_blocks(seed: int, ids: NDArray[np.uint64], style: ShapeStyle) -> Outli
     return whole.take(place * style.block + (ids % size).astype(np.int64))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=64)
 def _block(seed: int, block: int, style: ShapeStyle) -> Outlines:
     """Draw a whole block; a shape too like an earlier one of the block is drawn again."""
     ids = np.uint64(block) * np.uint64(style.block) + np.arange(style.block, dtype=np.uint64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 from everlearn.border import check_number, check_whole
 
@@ -13,7 +13,8 @@ class ShapeStyle:
     """How shapes are drawn; the defaults are those of the Infinite dSprites paper and its code.
 
     Args:
-        vertices: fewest and most vertices, both included.
+        vertices: fewest and most vertices, both included; 4 at least, so that no gap between two is
+            wider than half a turn.
         radius_std: spread of the vertices' distance from the centre, around 1.
         radius_clip: bounds of that distance.
         angle_std: spread of the vertices' angle, as a share of half the sector of each.
@@ -39,37 +40,39 @@ class ShapeStyle:
 
     def __post_init__(self) -> None:
         """Check every field at the border."""
-        for name in ("vertices", "radius_clip", "orders"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        low, high = self._pair("vertices", int)
-        if not 3 <= low <= high <= 64:
-            raise ValueError(f"vertices must satisfy 3 <= low <= high <= 64, found {self.vertices}")
-        near, far = self._pair("radius_clip", float)
-        if not 0 < near <= 1 <= far < math.inf:
+        low, high = self._several("vertices", 2)
+        self._set(
+            "vertices", (check_whole(low, "vertices", 4, 64), check_whole(high, "vertices", 4, 64))
+        )
+        near, far = self._several("radius_clip", 2)
+        near, far = (check_number(end, "radius_clip", 0.001, 1000) for end in (near, far))
+        self._set("radius_clip", (near, far))
+        if low > high or not near <= 1 <= far:
             raise ValueError(
-                f"radius_clip must satisfy 0 < low <= 1 <= high, found {self.radius_clip}"
+                f"vertices must be (low, high) in order and radius_clip must hold 1, found "
+                f"{self.vertices} and {self.radius_clip}"
             )
-        for name, most in (
-            ("radius_std", math.inf),
-            ("angle_std", math.inf),
-            ("min_distance", 0.5),
-        ):
-            check_number(getattr(self, name), name, 0, most)
-        if not self.orders or not set(self.orders) <= {1, 3}:
+        orders = self._several("orders", None)
+        if not orders or any(order not in (1, 3) for order in orders):
             raise ValueError(f"orders must be chosen from 1 and 3, found {self.orders}")
+        self._set("orders", tuple(int(order) for order in orders))
+        for name, most in (("radius_std", 1000), ("angle_std", 1000), ("min_distance", 0.5)):
+            self._set(name, check_number(getattr(self, name), name, 0, most))
         for name in ("align", "stretch"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be true or false, found {getattr(self, name)!r}")
         if self.center not in ("mass", "box"):
             raise ValueError(f"center must be 'mass' or 'box', found {self.center!r}")
-        check_whole(self.block, "block", 2, 4096)
+        self._set("block", check_whole(self.block, "block", 2, 512))
 
-    def _pair(self, name: str, kind: type) -> tuple[float, float]:
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _several(self, name: str, count: int | None) -> tuple[Any, ...]:
         value = getattr(self, name)
-        numbers = int if kind is int else (int, float)
-        if len(value) != 2 or any(isinstance(v, bool) or not isinstance(v, numbers) for v in value):
-            raise TypeError(f"{name} must be two numbers (low, high), found {value!r}")
-        return value[0], value[1]
+        if not isinstance(value, (tuple, list)) or count not in (None, len(value)):
+            raise TypeError(f"{name} must be {count or 'some'} numbers, found {value!r}")
+        return tuple(value)
 
 
 PAPER_STYLE = ShapeStyle()

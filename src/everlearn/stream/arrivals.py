@@ -6,12 +6,15 @@ from typing import NamedTuple, Protocol
 
 
 class Setting(NamedTuple):
-    """What a scenario needs to know of its stream."""
+    """What a scenario needs to know of its stream; `classes` is how many there are in all, if not
+    tasks times classes_per_task.
+    """
 
     seed: int
     tasks: int | None
     classes_per_task: int
     first_class: int
+    classes: int | None = None
 
 
 class Arrival(NamedTuple):

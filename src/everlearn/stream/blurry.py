@@ -30,8 +30,9 @@ class Blurry:
 
     def __post_init__(self) -> None:
         """Check the two percentages."""
-        check_number(self.disjoint, "disjoint", 0, 100, " per cent")
-        check_number(self.blurred, "blurred", 0, 100, " per cent")
+        for name in ("disjoint", "blurred"):
+            value = check_number(getattr(self, name), name, 0, 100, " per cent")
+            object.__setattr__(self, name, value)
 
     def check(self, setting: Setting) -> None:
         """Samples move between all tasks, so there must be a last one."""
@@ -42,7 +43,7 @@ class Blurry:
 
     def arrivals(self, setting: Setting, task: int) -> list[Arrival]:
         """The classes whose home is this task."""
-        count = (setting.tasks or 0) * setting.classes_per_task
+        count = setting.classes or (setting.tasks or 0) * setting.classes_per_task
         home = blurry_homes(setting.seed, count, setting.tasks or 0, self.disjoint)[0]
         return [Arrival(setting.first_class + int(c)) for c in np.flatnonzero(home == task)]
 
@@ -71,8 +72,8 @@ def blurry_tasks(
 ) -> tuple[Ints, ...]:
     """The samples of every task, as class * rows + row: steps 4 to 6 of Si-Blurry.
 
-    Every task gives up to its quota of blurry samples into one pool, chosen at random, and gets as
-    many back from it, so that nothing is lost.
+    Every task gives up to its quota of blurry samples into one pool, chosen at random. The pool is
+    handed back by quota, proportionally where some tasks had less to give, so that nothing is lost.
     """
     home, blurry = blurry_homes(seed, classes, tasks, disjoint)
     sample = permutation(seed, Purpose.BLURRY, 3, classes * rows)
@@ -87,7 +88,7 @@ def blurry_tasks(
         given.append(soft & (np.cumsum(soft) <= quota[t]))
     pool = np.concatenate([own[t][given[t]] for t in range(tasks)])
     pool = pool[permutation(seed, Purpose.BLURRY, 5, len(pool))]
-    back = np.split(pool, np.cumsum([part.sum() for part in given]))
+    back = np.split(pool, np.cumsum(_proportional(quota, len(pool))))
     both = [np.concatenate((own[t][~given[t]], back[t])) for t in range(tasks)]
     return tuple(
         part[permutation(seed, Purpose.BLURRY, 6 + t, len(part))] for t, part in enumerate(both)
@@ -96,6 +97,15 @@ def blurry_tasks(
 
 def _share(count: int, per_cent: float) -> int:
     return int(count * per_cent / 100)
+
+
+def _proportional(quota: Ints, total: int) -> Ints:
+    """Share `total` by quota, the largest remainders rounded up."""
+    exact = quota * (total / max(quota.sum(), 1))
+    out: Ints = np.floor(exact).astype(np.int64)
+    short = np.argsort(out - exact, kind="stable")[: total - out.sum()]
+    out[short] += 1
+    return out
 
 
 def _cut(seed: int, count: int, tasks: int, lane: int) -> Ints:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.factors import Factors, Interval, Product, Set, Space, Values, canonical, theta
+from everlearn.factors import Factors, canonical, check_factors, theta
 from everlearn.shapes import outlines
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
-from everlearn.stream.split import (
-    Counts,
-    Key,
-    count_rows,
-    held_back,
-    is_counts,
-    part_apart,
-    shuffle_finite,
-    thin,
-)
+from everlearn.stream.pools import Pools, find_pools
+from everlearn.stream.split import Key, part_apart, shuffle_finite, thin
 from everlearn.stream.sprites import Sprites
 from everlearn.stream.task import Split, Task
 
@@ -30,15 +20,6 @@ if TYPE_CHECKING:
     from everlearn.stream.spec import Stream
 
 Ints = NDArray[np.int64]
-RANGES = {"scale": (0.5, 1.0), "orientation": (0.0, 2 * math.pi), "x": (0.0, 1.0), "y": (0.0, 1.0)}
-
-
-class Pools(NamedTuple):
-    """Where the rows of a class come from; `test` is None where they share one finite pool."""
-
-    train: Space
-    test: Space | None
-    counts: Counts
 
 
 class Rows(NamedTuple):
@@ -46,27 +27,6 @@ class Rows(NamedTuple):
 
     labels: Ints
     factors: Factors
-
-
-def check_rows(stream: Stream) -> int:
-    """Count the rows of a class, or say why the split cannot be had."""
-    pools, _ = _pools(stream, 0 if hasattr(stream.scenario, "factor") else None)
-    counts, size = pools.counts, pools.train.size
-    if size is not None:
-        wanted = counts.train + counts.val + (counts.test if pools.test is None else 0)
-        if wanted > size:
-            raise ValueError(
-                f"split {stream.split} asks for {wanted} rows a class, but there are {size} "
-                "combinations of factors; ask for less or give more values_per_factor"
-            )
-    if pools.test is not None and pools.test.size is not None and counts.test > pools.test.size:
-        raise ValueError(
-            f"split {stream.split} asks for {counts.test} test rows a class, but there are "
-            f"{pools.test.size} test combinations of factors"
-        )
-    if pools.train.size == 0:
-        raise ValueError("no combination of factors is left to train on; hold out fewer")
-    return sum(counts)
 
 
 def build_task(stream: Stream, index: int) -> Task:
@@ -90,9 +50,10 @@ def _draw_task(stream: Stream, index: int, classes: Ints, splits: tuple[Rows, Ro
 
     def split(rows: Rows) -> Split:
         which = order[np.searchsorted(classes[order], rows.labels)]
-        maps = theta(rows.factors)
-        pictures = Sprites(curves, which, maps, rows.factors.color, stream.canvas)
-        return Split(rows.labels, pictures, rows.factors, maps)
+        factors = check_factors(rows.factors, len(stream.canvas.colors))
+        maps = theta(factors)
+        pictures = Sprites(curves, which, maps, factors.color, stream.canvas)
+        return Split(rows.labels, pictures, factors, maps)
 
     train, val, test = (split(rows) for rows in splits)
     return Task(
@@ -113,8 +74,9 @@ def _parts(stream: Stream, arrivals: list[Arrival], index: int) -> tuple[Rows, R
     bands = {arrival.band for arrival in arrivals}
     if len(bands) != 1:
         return _transpose([_parts(stream, [arrival], index) for arrival in arrivals])
-    pools, points = _pools(stream, bands.pop())
+    pools = find_pools(stream, bands.pop())
     keys = [Key(stream.seed, a.label, a.band or 0, index) for a in arrivals]
+    points = pools.points
     if pools.test is None and points is not None:
         labels = np.array([key.label for key in keys], np.int64)
         cut = shuffle_finite(len(points.color), pools.counts, keys)
@@ -135,46 +97,10 @@ def _transpose(parts: list[tuple[Rows, Rows, Rows]]) -> tuple[Rows, Rows, Rows]:
     return _join([p[0] for p in parts]), _join([p[1] for p in parts]), _join([p[2] for p in parts])
 
 
-@lru_cache(maxsize=64)
-def _pools(stream: Stream, band: int | None) -> tuple[Pools, Factors | None]:
-    """The spaces of a class, which depend on its band alone, and the training space's points."""
-    space = stream.space
-    if band is not None and isinstance(space, Product):
-        bands = getattr(stream.scenario, "bands", 0) or stream.scenario.sessions
-        space = narrow(space, stream.scenario.factor, band, bands)
-    train, test = space, stream.test_factors
-    if stream.held_out is not None:
-        train, test = held_back(space, stream.held_out)
-    nominal = len(stream.canvas.colors) * stream.values_per_factor**4
-    size = nominal if train.size is None else train.size
-    test_size = None if test is None else (nominal if test.size is None else test.size)
-    counts = count_rows(stream.split, stream.classes_per_task, size, test_size)
-    if stream.held_out is not None and not is_counts(stream.split):
-        counts = count_rows((stream.split[0] + stream.split[2], stream.split[1], 0.0), 1, size)
-        counts = counts._replace(test=test_size or 0)
-    return Pools(train, test, counts), None if train.size is None else train.points()
-
-
-def narrow(space: Product, factor: str, band: int, bands: int) -> Product:
-    """Restrict one factor to a band of its range, with as many values as before."""
-    sets = dict(zip(("color", "scale", "orientation", "x", "y"), space.sets, strict=True))
-    low, high = RANGES[factor]
-    old = sets[factor]
-    if isinstance(old, Interval):
-        low, high = old.low, old.high
-    width = (high - low) / bands
-    new: Set = Interval(low + width * band, low + width * (band + 1))
-    if isinstance(old, Values):
-        count = len(old.values)
-        new = Values(tuple(low + width * (band + (i + 0.5) / count) for i in range(count)))
-    sets[factor] = new
-    return Product(**sets)
-
-
 def _blurry_rows(stream: Stream, scenario: Blurry, index: int) -> Rows:
     """Training rows of a blurry task: those that stayed and those that moved in."""
     first, tasks = stream.first_class, len(stream)
-    rows = _pools(stream, None)[0].counts.train
+    rows = find_pools(stream, None).counts.train
     classes = tasks * stream.classes_per_task
     mine = blurry_tasks(stream.seed, classes, rows, tasks, scenario.disjoint, scenario.blurred)[
         index

@@ -41,7 +41,7 @@ def _encode_field(name: str, value: Any) -> Any:
 def decode(text: str) -> dict[str, Any]:
     """Read the fields of a stream from JSON, or say what is wrong with it."""
     try:
-        data = json.loads(text, parse_constant=_no_constant)
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"a stream file must be JSON, found: {error}") from None
     if not isinstance(data, dict) or _KEY not in data:
@@ -55,6 +55,13 @@ def decode(text: str) -> dict[str, Any]:
             "update everlearn"
         )
     return {name: _decode_field(name, value) for name, value in data.items()}
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a stream file must name a setting once, found {[k for k, _ in pairs]}")
+    return found
 
 
 def _no_constant(name: str) -> float:

@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 
+_MOST_PAIRS = 1_000_000
+
+
 @dataclass(frozen=True)
 class ClassIncremental:
     """New classes with every task (NC): task t brings classes c*t .. c*t + c-1."""
@@ -76,7 +79,8 @@ class DomainIncremental:
 
     def __post_init__(self) -> None:
         """Check the band's factor and number."""
-        _check_band(self.factor, self.bands, "bands")
+        _check_factor(self.factor)
+        object.__setattr__(self, "bands", check_whole(self.bands, "bands", 1, 1_000_000))
 
     def check(self, setting: Setting) -> None:
         """Every stream will do."""
@@ -109,12 +113,18 @@ class NewInstancesAndClasses:
 
     def __post_init__(self) -> None:
         """Check that old and new classes both can come after the first task."""
-        _check_band(self.factor, self.sessions, "sessions")
-        check_whole(self.classes, "classes", 2, 100_000)
-        check_whole(self.first, "first", 1, self.classes - 1)
+        _check_factor(self.factor)
+        for name, low, high in (("sessions", 1, 100_000), ("classes", 2, 100_000)):
+            object.__setattr__(self, name, check_whole(getattr(self, name), name, low, high))
+        object.__setattr__(self, "first", check_whole(self.first, "first", 1, self.classes - 1))
         if self.sessions < 2:
             raise ValueError(
                 "scenario 'nic' needs 2 sessions or more, so that a class can come back"
+            )
+        if self.classes * self.sessions > _MOST_PAIRS:
+            raise ValueError(
+                f"scenario 'nic' may have {_MOST_PAIRS} pairs of class and session, found "
+                f"{self.classes} classes and {self.sessions} sessions"
             )
 
     @property
@@ -160,10 +170,16 @@ class Recurring:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        check_number(self.share, "share", 0, 1)
+        object.__setattr__(self, "share", check_number(self.share, "share", 0, 1))
 
     def check(self, setting: Setting) -> None:
-        """Every stream will do."""
+        """A share that is neither nothing nor all must leave room for old and new classes."""
+        each, old = setting.classes_per_task, round(self.share * setting.classes_per_task)
+        if (self.share > 0 and old == 0) or (self.share < 1 and old == each):
+            raise ValueError(
+                f"scenario 'recurring' with share={self.share} of {each} classes a task would have "
+                f"{old} old ones; give more classes_per_task or another share"
+            )
 
     def arrivals(self, setting: Setting, task: int) -> list[Arrival]:
         """New classes by count, old ones drawn from all before."""
@@ -177,14 +193,11 @@ class Recurring:
 
 def _distinct(seed: int, task: int, known: int, wanted: int) -> list[int]:
     """Draw `wanted` different numbers below `known`, at a cost that does not grow with it."""
-    out: list[int] = []
-    row = 0
-    while len(out) < min(wanted, known):
-        number = int(words(seed, Purpose.SCENARIO, task, row)[0] % np.uint64(known))
-        row += 1
-        if number not in out:
-            out.append(number)
-    return out
+    if known <= 4 * wanted:
+        return list(map(int, permutation(seed, Purpose.SCENARIO, task, known, lane=4)[:wanted]))
+    rows = np.arange(4 * wanted + 64)
+    numbers = words(seed, Purpose.SCENARIO, task, rows)[:, 0] % np.uint64(known)
+    return list(dict.fromkeys(numbers.tolist()))[:wanted]
 
 
 SCENARIOS: dict[str, type] = {
@@ -220,7 +233,6 @@ def find_scenario(name: str, settings: dict[str, Any] | None = None) -> Scenario
     return scenario
 
 
-def _check_band(factor: str, bands: int, name: str) -> None:
+def _check_factor(factor: str) -> None:
     if factor not in NAMES[1:]:
         raise ValueError(f"factor must be one of {', '.join(NAMES[1:])}, found {factor!r}")
-    check_whole(bands, name, 1, 1_000_000)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from everlearn.border import check_number, check_whole
-from everlearn.factors import Product, Space, continuous_space, grid_space
+from everlearn.factors import Space, check_space, continuous_space, grid_space
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import PAPER_STYLE, ShapeStyle
 from everlearn.stream import codec
 from everlearn.stream.arrivals import Setting
+from everlearn.stream.pools import check_pools
 from everlearn.stream.scenarios import ClassIncremental, find_scenario
 from everlearn.stream.split import check_split, is_counts
 from everlearn.stream.task import Task
@@ -22,8 +23,8 @@ from everlearn.stream.task import Task
 PAPER_CANVAS = Canvas()
 PAPER_SCENARIO = ClassIncremental()
 _MOST_TASKS = 2**40
-_MOST_CLASSES = 100_000
 _MOST_ROWS = 10_000_000
+_WHOLE = (("classes_per_task", 1, 100_000), ("values_per_factor", 1, 64), ("first_class", 0, 2**62))
 
 
 @dataclass(frozen=True)
@@ -65,25 +66,30 @@ class Stream:
     first_class: int = 0
 
     def __post_init__(self) -> None:
-        """Check every setting, so that no task can fail later."""
-        object.__setattr__(self, "seed", check_seed(self.seed))
+        """Check every setting."""
+        self._set("seed", check_seed(self.seed))
         if self.tasks is not None:
-            check_whole(self.tasks, "tasks", 1, _MOST_TASKS, "; None for an endless stream")
-        check_whole(self.classes_per_task, "classes_per_task", 1, _MOST_CLASSES)
-        check_whole(self.values_per_factor, "values_per_factor", 1, 64)
-        check_whole(self.first_class, "first_class", 0, 2**62)
-        object.__setattr__(self, "split", check_split(self.split))
+            more = "; None for an endless stream"
+            self._set("tasks", check_whole(self.tasks, "tasks", 1, _MOST_TASKS, more))
+        for name, low, high in _WHOLE:
+            self._set(name, check_whole(getattr(self, name), name, low, high))
+        self._set("split", check_split(self.split))
         for name, kind in (("canvas", Canvas), ("style", ShapeStyle), ("online", bool)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, found {getattr(self, name)!r}")
-        check_number(self.imbalance, "imbalance", 1, 1e6, " (1 is balanced)")
+        self._set(
+            "imbalance", check_number(self.imbalance, "imbalance", 1, 1e6, " (1 is balanced)")
+        )
         self._check_scenario()
         self._check_spaces()
         self._check_rows()
 
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
     def _check_scenario(self) -> None:
         if isinstance(self.scenario, str):
-            object.__setattr__(self, "scenario", find_scenario(self.scenario))
+            self._set("scenario", find_scenario(self.scenario))
         if not isinstance(getattr(self.scenario, "name", None), str):
             raise TypeError(f"scenario must be a name or a scenario, found {self.scenario!r}")
         self.scenario.check(self.setting)
@@ -96,38 +102,27 @@ class Stream:
                 raise ValueError(
                     f"test_factors must be a space or 'continuous', found {self.test_factors!r}"
                 )
-            object.__setattr__(self, "test_factors", continuous_space(colors=colors))
+            self._set("test_factors", continuous_space(colors=colors))
         for name in ("factors", "test_factors", "held_out"):
-            space = getattr(self, name)
-            if space is not None and not hasattr(space, "contains"):
-                raise TypeError(f"{name} must be a space of factors, found {space!r}")
+            if getattr(self, name) is not None:
+                check_space(getattr(self, name), name, None if name == "held_out" else colors)
         if self.held_out is not None and self.test_factors is not None:
             raise ValueError(
                 "give held_out or test_factors, not both: held-out rows are the test set"
             )
-        if hasattr(self.scenario, "factor") and not isinstance(self.space, Product):
-            raise ValueError(
-                f"scenario {self.scenario.name!r} cuts a factor into bands; give a Product"
-            )
 
     def _check_rows(self) -> None:
-        from everlearn.stream.build import check_rows
-
         if is_counts(self.split) and any(part % self.classes_per_task for part in self.split):
             raise ValueError(
                 f"split {self.split} must divide evenly among {self.classes_per_task} classes a task; "
                 "choose multiples of it, or shares such as (0.96, 0.024, 0.016)"
             )
-        colors = len(self.canvas.colors)
-        self._check_size(colors * self.values_per_factor**4 if self.factors is None else 1)
-        self._check_size(check_rows(self))
-
-    def _check_size(self, rows: int) -> None:
-        if rows * self.classes_per_task > _MOST_ROWS:
-            raise ValueError(
-                f"a task would have {rows * self.classes_per_task} rows; at most {_MOST_ROWS}: lower "
-                "values_per_factor, classes_per_task or the split"
-            )
+        classes = max(self.classes_per_task, getattr(self.scenario, "first", 0))
+        if self.scenario.name == "blurry":
+            classes = len(self) * self.classes_per_task
+        if self.factors is None:
+            _check_size(classes * len(self.canvas.colors) * self.values_per_factor**4)
+        _check_size(classes * check_pools(self))
 
     @property
     def setting(self) -> Setting:
@@ -187,3 +182,11 @@ class Stream:
     def with_changes(self, **changes: Any) -> Stream:
         """The same stream but for some settings."""
         return replace(self, **changes)
+
+
+def _check_size(rows: int) -> None:
+    if rows > _MOST_ROWS:
+        raise ValueError(
+            f"{rows} rows would be made at once; at most {_MOST_ROWS}: lower values_per_factor, "
+            "classes_per_task, the split, or the tasks of a blurry stream"
+        )

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.factors import UNIFORMS, Factors, Minus, Space
-from everlearn.philox import Purpose, permutations, uniform
+from everlearn.factors import UNIFORMS, Factors, Minus, Product, Space
+from everlearn.philox import Purpose, permutations, uniform, words
 
 _MOST_TRIES = 64
 
@@ -46,14 +46,16 @@ class Parts(NamedTuple):
 def check_split(split: Sequence[float]) -> tuple[float, float, float]:
     """Return three counts or three shares, or say what is allowed."""
     parts = tuple(split) if isinstance(split, (tuple, list)) else ()
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in parts)
+    numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in parts)
     if len(parts) != 3 or not numbers:
         raise TypeError(f"split must be three numbers (train, val, test), found {split!r}")
     if not all(0 <= v < float("inf") for v in parts) or parts[0] == 0:
         raise ValueError(
             f"split must be numbers of 0 or more with some for training, found {parts}"
         )
-    if is_counts(parts):
+    if all(isinstance(v, (int, np.integer)) for v in parts):
+        if sum(parts) == 1:
+            raise ValueError(f"split {parts} could be shares or counts; write 1.0 for all rows")
         return int(parts[0]), int(parts[1]), int(parts[2])
     if sum(parts) > 1 + 1e-9:
         raise ValueError(
@@ -73,15 +75,21 @@ def count_rows(
 ) -> Counts:
     """Rows a class: counts are divided among the classes, shares are taken of the pool.
 
+    A share that is not zero gives one row at least.
+
     Args:
         test_pool: size of a test pool of its own, or None where test rows come out of the pool.
     """
     if is_counts(split):
         train, val, test = (int(part) // classes for part in split)
         return Counts(train, val, test)
-    val, test = round(split[1] * pool), round(split[2] * pool)
-    train = pool - val - test if sum(split) > 1 - 1e-9 else round(split[0] * pool)
-    return Counts(train, val, test if test_pool is None else round(split[2] * test_pool))
+    val, test = _share(split[1], pool), _share(split[2], pool)
+    train = pool - val - test if sum(split) > 1 - 1e-9 else _share(split[0], pool)
+    return Counts(train, val, test if test_pool is None else _share(split[2], test_pool))
+
+
+def _share(share: float, pool: int) -> int:
+    return max(round(share * pool), 1) if share > 0 else 0
 
 
 def shuffle_finite(size: int, counts: Counts, keys: Sequence[Key]) -> list[NDArray[np.int64]]:
@@ -90,6 +98,10 @@ def shuffle_finite(size: int, counts: Counts, keys: Sequence[Key]) -> list[NDArr
     The keys may differ in their label alone.
     """
     train, val, test = counts
+    if train + val > size:
+        raise ValueError(
+            f"{train} training and {val} val rows were asked for, of {size} combinations"
+        )
     test = min(test, size - train - val)
     labels = [key.label for key in keys]
     rows = permutations(keys[0].seed, Purpose.SPLIT, labels, size, lane=keys[0].band)
@@ -144,9 +156,9 @@ def _draw(
     taken: NDArray[np.void] | None,
 ) -> Factors:
     """Draw rows; one that is taken is drawn again."""
-    index = (key.label * 0x100000 + key.band) * 0x10000 + visit
+    seed = int(words(key.seed, purpose, visit, key.band)[0])
     rows = np.arange(count, dtype=np.uint64)
-    out = space.sample(uniform(key.seed, purpose, index % 2**64, rows, count=UNIFORMS))
+    out = space.sample(uniform(seed, purpose, key.label, rows, count=UNIFORMS))
     if taken is None:
         return out
     wrong = np.flatnonzero(np.isin(_codes(out), taken))
@@ -154,7 +166,7 @@ def _draw(
         if not len(wrong):
             return out
         numbers = rows[wrong] + np.uint64(count * attempt)
-        again = space.sample(uniform(key.seed, purpose, index % 2**64, numbers, count=UNIFORMS))
+        again = space.sample(uniform(seed, purpose, key.label, numbers, count=UNIFORMS))
         for column, new in zip(out, again, strict=True):
             column[wrong] = new
         wrong = wrong[np.isin(_codes(again), taken)]
@@ -173,7 +185,14 @@ def _codes(factors: Factors) -> NDArray[np.void]:
 def held_back(space: Space, held_out: Space) -> tuple[Space, Space]:
     """Part a space into what may be trained on and what is only tested."""
     train = Minus(space, held_out)
-    return train, Minus(space, train)
+    if not isinstance(space, Product) or not isinstance(held_out, Product):
+        return train, Minus(space, train)
+    both = space.meet(held_out)
+    if both is None:
+        raise ValueError(
+            "held_out holds no combination of the space of factors; hold out some of it"
+        )
+    return train, both
 
 
 def thin(seed: int, task: int, labels: NDArray[np.int64], ratio: float) -> NDArray[np.bool_]:

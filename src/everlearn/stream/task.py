@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -76,6 +76,7 @@ class Split:
         chosen = (
             np.arange(len(self))[rows] if isinstance(rows, slice) else _check_rows(rows, len(self))
         )
+        device = check_device(device)
         return self.on(device).batch(torch.from_numpy(chosen).to(device))
 
     def batches(self, batch_size: int, device: str = "cpu") -> Iterator[Batch]:
@@ -86,10 +87,14 @@ class Split:
 
     def on(self, device: str) -> Placed:
         """Put the tables on a device, once; batches are then made without leaving it."""
+        device = check_device(device)
         if device not in self._places:
-            check_device(device)
             self._places[device] = self._place(device)
         return self._places[device]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what lies on devices, so that a split can be sent to another process."""
+        return {**self.__dict__, "_places": {}}
 
     def _place(self, device: str) -> Placed:
         factors = self.factors and Factors(
@@ -141,7 +146,7 @@ class Task:
             drop_last: leave out an epoch's last batch when it is not full.
         """
         self.count_batches(batch_size, epochs)
-        return self._batches(batch_size, epochs, device, drop_last)
+        return self._batches(batch_size, epochs, check_device(device), drop_last)
 
     def _batches(self, size: int, epochs: int, device: str, drop_last: bool) -> Iterator[Batch]:
         placed = self.train.on(device)
@@ -151,17 +156,21 @@ class Task:
             for start in range(0, stop, size):
                 yield placed.batch(rows[start : start + size])
 
-    def count_batches(self, batch_size: int, epochs: int = 1) -> int:
+    def count_batches(self, batch_size: int, epochs: int = 1, *, drop_last: bool = False) -> int:
         """How many batches `batches` gives."""
         _check_positive(batch_size, "batch_size")
         _check_positive(epochs, "epochs")
         if self.online and epochs > 1:
             raise ValueError(f"this stream is online: one pass is allowed, found epochs={epochs}")
-        return epochs * -(-len(self.train) // batch_size)
+        full, rest = divmod(len(self.train), batch_size)
+        return epochs * (full + (rest > 0 and not drop_last))
 
     def nth_batch(self, number: int, batch_size: int, device: str = "cpu") -> Batch:
-        """Batch `number` of those that `batches` gives, made directly."""
-        epoch, place = divmod(number, self.count_batches(batch_size))
+        """Batch `number` of those that `batches` gives, made directly; epochs follow one another."""
+        count = self.count_batches(batch_size)
+        if number < 0 or count == 0 or (self.online and number >= count):
+            raise IndexError(f"batch {number} is not among the {count} batches of an epoch")
+        epoch, place = divmod(number, count)
         rows = self.order(epoch)[place * batch_size : (place + 1) * batch_size]
         return self.train.batch(rows, device)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from torch import Tensor
@@ -50,11 +50,13 @@ class BatchDataset(IterableDataset[Batch]):
     """
 
     def __init__(
-        self, stream: Tasks, batch_size: int, epochs: int = 1, tasks: range | None = None
+        self, stream: Tasks, batch_size: int, epochs: int = 1, tasks: Sequence[int] | None = None
     ) -> None:
-        """Choose tasks; all of a stream that ends by default."""
+        """Choose tasks; by default all of a stream that ends, or all that an export holds."""
         self.stream, self.batch_size, self.epochs = stream, batch_size, epochs
-        self.tasks = range(len(stream)) if tasks is None else tasks
+        if tasks is None:
+            tasks = getattr(stream, "indices", None) or range(len(stream))
+        self.tasks = tasks
 
     def __iter__(self) -> Iterator[Batch]:
         """Make this worker's share of the batches."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.arrays.sources.nicv2 import FileLists
-from everlearn.stream.build import RANGES
+from everlearn.stream.pools import RANGES
 
 BANDED = ("domain", "nic")
 

@@ -42,7 +42,7 @@ class Photos:
         return resize(images, self.canvas.size)
 
     def _widen(self, images: Tensor) -> Tensor:
-        return images.expand(-1, self.canvas.channels, -1, -1)
+        return images.expand(-1, self.canvas.channels, -1, -1).contiguous()
 
 
 def resize(images: Tensor, size: int) -> Tensor:

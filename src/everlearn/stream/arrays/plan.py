@@ -85,8 +85,15 @@ def plan_task(stream: ArrayStream, arrays: Arrays, order: Ints, task: int) -> li
     if isinstance(stream.scenario, FileLists):
         labels = arrays.labels[arrays.experiences == task]
         return [Arrival(label, task) for label in dict.fromkeys(labels.tolist())]
-    arrivals = stream.scenario.arrivals(_setting(stream, task), task)
+    setting = _setting(stream, task)._replace(classes=blurry_classes(stream, len(order)))
+    arrivals = stream.scenario.arrivals(setting, task)
     return [Arrival(int(order[a.label]), a.band) for a in arrivals if a.label < len(order)]
+
+
+def blurry_classes(stream: ArrayStream, classes: int) -> int:
+    """How many classes a blurry stream has; those left over by whole tasks come too."""
+    taken = len(stream) * stream.setting.classes_per_task
+    return classes if classes - taken < stream.setting.classes_per_task else taken
 
 
 def _setting(stream: ArrayStream, task: int) -> Setting:

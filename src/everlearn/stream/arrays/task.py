@@ -13,7 +13,7 @@ from everlearn.stream.arrays.bands import find_bands
 from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.arrays.parts import Parts, part_rows
 from everlearn.stream.arrays.photos import Photos
-from everlearn.stream.arrays.plan import find_lists, order_classes, plan_task
+from everlearn.stream.arrays.plan import blurry_classes, find_lists, order_classes, plan_task
 from everlearn.stream.arrays.sources import load
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
@@ -86,7 +86,7 @@ def _blurry_rows(stream: ArrayStream, folder: Path) -> tuple[Ints, ...]:
     that every sample comes in exactly one task.
     """
     tables = _tables(stream, folder)
-    count = len(stream) * stream.setting.classes_per_task
+    count = blurry_classes(stream, len(tables.order))
     of_class = [tables.parts.train[int(label)] for label in tables.order[:count]]
     most = max(len(rows) for rows in of_class)
     table = np.full((count, most), -1)

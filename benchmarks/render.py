@@ -81,7 +81,7 @@ def two_cores(rounds: int = 5) -> list[Row]:
 
 
 def outline_speed() -> list[Row]:
-    """Outlines a second in batches, and with 1000 points of each as well."""
+    """Outlines a second, in batches."""
     rate = bench.outline_rate()
     return [
         {"what": "outlines/s, one core, in batches", "value": rate, "bar": 20_000, "aim": 50_000}
@@ -91,11 +91,12 @@ def outline_speed() -> list[Row]:
 def oracle() -> list[Row]:
     """Error against supersampling; a finer grid shows what is the renderer's and what the grid's."""
     rows = []
-    for images, samples in ((1000, 16), (100, 64)):
-        mean, largest = bench.oracle_error(images, 64, samples)
+    for images, samples, mark in ((1000, 16, True), (1000, 16, False), (100, 64, True)):
+        mean, largest = bench.oracle_error(images, 64, samples, mark)
+        what = f"levels of 255 off {samples}x{samples} samples a pixel, {images} images at 64 px"
         rows.append(
-            {"what": f"levels of 255 off {samples}x{samples} samples a pixel, {images} images at 64 px",
-             "value": mean, "max": largest, "bar": 0.5, "bar_max": 4}
+            {"what": what + ("" if mark else ", no mark"), "value": mean, "max": largest,
+             "bar": 0.5, "bar_max": 4}
         )  # fmt: skip
     return rows
 

@@ -85,13 +85,16 @@ def outline_rate(count: int = 8192, seconds: float = 1.0) -> float:
     return measure_rate(lambda: outlines(1, np.arange(count)), count, seconds)
 
 
-def oracle_error(images: int = 1000, size: int = 64, samples: int = 16) -> tuple[float, float]:
+def oracle_error(
+    images: int = 1000, size: int = 64, samples: int = 16, mark: bool = True
+) -> tuple[float, float]:
     """Mean and largest difference, in levels of 255, to samples x samples points a pixel."""
     from everlearn.render import reference, render
 
-    factors, canvas = random(2, images), Canvas(size=size, dtype="uint8")
-    shapes, maps = outlines(2, np.arange(images)), theta(factors)
-    slow = reference.draw(shapes, np.arange(images), maps, factors.color, canvas, samples)
+    canvas = Canvas(size=size, dtype="uint8", mark="black" if mark else None)
+    factors, shapes = random(2, images), outlines(2, np.arange(images))
+    maps, which = theta(factors), np.arange(images)
+    slow = reference.draw(shapes, which, maps, factors.color, canvas, samples)
     difference = np.abs(render(shapes, factors, canvas) - slow)
     return float(difference.mean()), float(difference.max())
 

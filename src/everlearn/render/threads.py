@@ -11,7 +11,7 @@ import numpy as np
 
 from everlearn.border import check_whole
 
-_FEWEST_PIXELS = 1 << 20  # a thread is used for no less work than this
+_FEWEST_PIXELS = 1 << 20  # a thread or a part of its work is worth no less
 _PARTS = 4
 
 
@@ -26,7 +26,8 @@ def in_parts(
         work(0, count)
         return
     # More parts than threads: one that is slowed down by other work does less.
-    bounds = np.linspace(0, count, _PARTS * wanted + 1).astype(int).tolist()
+    parts = min(_PARTS * wanted, max(wanted, effort // _FEWEST_PIXELS))
+    bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
     list(_threads(os.getpid(), wanted).map(work, bounds[:-1], bounds[1:]))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from flow import flow
 
 from everlearn import Canvas, Stream
+from everlearn.disk import write_file
 from everlearn.factors import Interval, Mixture, Product
 from everlearn.sheets import (
     factor_sheet,
@@ -19,7 +20,6 @@ from everlearn.sheets import (
     shape_sheet,
     stream_film,
     sweep_sheet,
-    write_file,
 )
 from everlearn.stream.blurry import Blurry
 from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses

@@ -305,20 +305,20 @@ def test_an_export_reads_back_equal(format, tmp_path):
 
 
 def test_an_export_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
-    from everlearn.stream import build
+    from everlearn.stream import spec
 
-    make = build.build_task
+    make = spec.build_task
 
     def stop_at_one(stream: Stream, index: int) -> object:
         if index == 1:
             raise KeyboardInterrupt
         return make(stream, index)
 
-    monkeypatch.setattr(build, "build_task", stop_at_one)
+    monkeypatch.setattr(spec, "build_task", stop_at_one)
     assert call("export", tmp_path / "data", *SMALL)[0] == 130
     first = tmp_path / "data" / "task_000000.npz"
     written = first.stat().st_mtime_ns
-    monkeypatch.setattr(build, "build_task", make)
+    monkeypatch.setattr(spec, "build_task", make)
     assert call("export", tmp_path / "data", *SMALL)[0] == 0
     assert first.stat().st_mtime_ns == written
     assert (tmp_path / "data" / "task_000001.npz").exists()

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 from everlearn import Canvas, Stream
+from everlearn.disk import write_file
 from everlearn.factors import Interval, Mixture, Product
 from everlearn.sheets import (
     factor_sheet,
@@ -20,7 +21,6 @@ from everlearn.sheets import (
     shape_sheet,
     stream_film,
     sweep_sheet,
-    write_file,
 )
 from everlearn.sheets.html import Figure, picture_page
 from everlearn.sheets.page import GAP, MARGIN, PAPER, TITLE, text_width, tile_side, tiles

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from everlearn.disk import write_file
 from everlearn.factors import Factors, canonical, random, theta
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import Outlines, outlines
@@ -158,7 +159,4 @@ def _cpu_name() -> str:
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Replace a file of JSON lines, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    temporary.replace(path)
+    write_file(path, "".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -27,7 +27,7 @@ def quickstart(
     """Draw shapes, factors and a walk through a stream, and gather them on a page."""
     from rich.console import Console
 
-    from everlearn.sheets import write_file
+    from everlearn.disk import write_file
     from everlearn.sheets.html import picture_page
     from everlearn.stream import Stream
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everlearn.border import check_finite
 from everlearn.philox import Floats
 
 Bools = NDArray[np.bool_]
@@ -85,14 +85,6 @@ class Interval:
         """Tell which lie in the interval."""
         array = np.asarray(values)
         return (array >= self.low) & (array < self.high)
-
-
-def check_finite(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{name} must be a number, found {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, found {value}")
-    return float(value)
 
 
 def meet(one: Set, other: Set) -> Set | None:

@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.factors.sets import Bools, Set, Values, check_finite, meet
+from everlearn.border import check_finite
+from everlearn.factors.sets import Bools, Set, Values, meet
 from everlearn.factors.table import NAMES, Factors
 from everlearn.philox import Floats
 

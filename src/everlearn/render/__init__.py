@@ -141,18 +141,7 @@ def _choose(which: ArrayLike | None, outlines: int, images: int) -> NDArray[np.i
 class _Renderer(ModuleType):
     """Lets `everlearn.render`, the name of this package, be called as the function it is known for."""
 
-    def __call__(
-        self,
-        outlines: Outlines | Outline | Sequence[Outline],
-        factors: Factors,
-        canvas: Canvas | None = None,
-        device: str = "cpu",
-        *,
-        which: ArrayLike | None = None,
-        threads: int | None = None,
-    ) -> Any:
-        """Draw images; see `render`."""
-        return render(outlines, factors, canvas, device, which=which, threads=threads)
+    __call__ = staticmethod(render)
 
 
 sys.modules[__name__].__class__ = _Renderer

@@ -31,32 +31,22 @@ class Pen:
         threads: int | None = None,
     ) -> NDArray[Any]:
         """Draw outline which[b] under the affine map maps[b], on one thread; (B, C, H, W)."""
-        return _draw(self.outlines, which, maps, color, self.canvas)
-
-
-def _draw(
-    outlines: Outlines,
-    which: NDArray[np.int64],
-    maps: Floats,
-    color: NDArray[np.int64],
-    canvas: Canvas,
-) -> NDArray[Any]:
-    size = canvas.size
-    lookup = lookup_table(canvas.dtype)
-    background, shape, mark = (lookup[table] for table in canvas.levels)
-    out = np.empty((len(which), *canvas.shape), lookup.dtype)
-    filled = np.empty((size, size), np.bool_)
-    pixel = np.arange(size)
-    curves = {row: outlines[row].points for row in set(which.tolist())}
-    for b, row in enumerate(which.tolist()):
-        turn, center = maps[b, :, :2], (1.0 + maps[b, :, 2]) * (size / 2)
-        points = curves[row] @ (BOX * size * turn).T + center
-        _fill(points.astype(np.int64), filled)
-        ahead = turn[0, 0] * (pixel - center[0]) + turn[1, 0] * (pixel[:, None] - center[1]) > 0
-        for c in range(canvas.channels):
-            inner = np.where(ahead, mark[color[b], c], shape[color[b], c])
-            out[b, c] = np.where(filled, inner, background[c])
-    return out
+        canvas, size = self.canvas, self.canvas.size
+        lookup = lookup_table(canvas.dtype)
+        background, shape, mark = (lookup[table] for table in canvas.levels)
+        out = np.empty((len(which), *canvas.shape), lookup.dtype)
+        filled = np.empty((size, size), np.bool_)
+        pixel = np.arange(size)
+        curves = {row: self.outlines[row].points for row in set(which.tolist())}
+        for b, row in enumerate(which.tolist()):
+            turn, center = maps[b, :, :2], (1.0 + maps[b, :, 2]) * (size / 2)
+            points = curves[row] @ (BOX * size * turn).T + center
+            _fill(points.astype(np.int64), filled)
+            ahead = turn[0, 0] * (pixel - center[0]) + turn[1, 0] * (pixel[:, None] - center[1]) > 0
+            for c in range(canvas.channels):
+                inner = np.where(ahead, mark[color[b], c], shape[color[b], c])
+                out[b, c] = np.where(filled, inner, background[c])
+        return out
 
 
 @jit

@@ -44,6 +44,8 @@ def _check_ids(shape_ids: ArrayLike) -> NDArray[np.uint64]:
     ids = np.atleast_1d(np.asarray(shape_ids))
     if ids.size == 0:
         return np.zeros(0, np.uint64)
+    if ids.dtype.kind == "O" and all(isinstance(number, int) for number in ids.flat):
+        raise ValueError(f"shape ids must lie in 0 .. {SEED_LIMIT - 1}, found {ids.flat[0]}")
     if ids.dtype.kind not in "iu" or ids.ndim != 1:
         raise TypeError(
             f"shape ids must be whole numbers in one row, found {ids.dtype} {ids.shape}"

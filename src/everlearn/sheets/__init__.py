@@ -1,7 +1,7 @@
 """Pictures of shapes, factors and streams, as Pillow images."""
 
 from everlearn.sheets.contact import factor_sheet, shape_sheet
-from everlearn.sheets.files import save, save_film, write_file
+from everlearn.sheets.files import save, save_film
 from everlearn.sheets.film import stream_film
 from everlearn.sheets.plan import scenario_sheet
 from everlearn.sheets.sweep import sweep_sheet
@@ -14,5 +14,4 @@ __all__ = [
     "shape_sheet",
     "stream_film",
     "sweep_sheet",
-    "write_file",
 ]

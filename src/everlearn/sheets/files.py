@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+from everlearn.disk import write_file
 
 
 def save(picture: Image.Image, path: Path) -> Path:
@@ -45,24 +46,3 @@ def _palette(frames: Sequence[Image.Image]) -> Image.Image:
     out = Image.new("P", (1, 1))
     out.putpalette(table[np.sort(kept)].reshape(-1).tolist())
     return out
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file under another name and rename it, so that it is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_and_rename(temporary, path, content)
-    except FileExistsError:
-        raise NotADirectoryError(f"cannot write {path}: {path.parent} is not a folder") from None
-    except OSError as error:
-        raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
-    return path
-
-
-def _write_and_rename(temporary: Path, path: Path, content: bytes) -> None:
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from everlearn.shapes import outlines
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
 from everlearn.stream.pools import Pools, find_pools
-from everlearn.stream.split import Key, part_apart, shuffle_finite, thin
+from everlearn.stream.split import Key, part_drawn, shuffle_finite, take_tests, thin
 from everlearn.stream.sprites import Sprites
 from everlearn.stream.task import Split, Task
 
@@ -35,8 +35,9 @@ def build_task(stream: Stream, index: int) -> Task:
     train, val, test = _parts(stream, arrivals, index)
     if isinstance(stream.scenario, Blurry):
         train = _blurry_rows(stream, stream.scenario, index)
-    keep = thin(stream.seed, index, train.labels, stream.imbalance)
-    train = Rows(train.labels[keep], train.factors.take(keep))
+    if stream.imbalance > 1:
+        keep = thin(stream.seed, index, train.labels, stream.imbalance)
+        train = Rows(train.labels[keep], train.factors.take(keep))
     labels = [arrival.label for arrival in arrivals]
     classes = np.unique(np.concatenate((np.array(labels, np.int64), train.labels)))
     if len(classes) == len(labels):
@@ -76,19 +77,33 @@ def _parts(stream: Stream, arrivals: list[Arrival], index: int) -> tuple[Rows, R
         return _transpose([_parts(stream, [arrival], index) for arrival in arrivals])
     pools = find_pools(stream, bands.pop())
     keys = [Key(stream.seed, a.label, a.band or 0, index) for a in arrivals]
-    points = pools.points
-    if pools.test is None and points is not None:
-        labels = np.array([key.label for key in keys], np.int64)
-        cut = shuffle_finite(len(points.color), pools.counts, keys)
-        train, val, test = (
-            Rows(np.repeat(labels, rows.shape[1]), points.take(rows.reshape(-1))) for rows in cut
-        )
-        return train, val, test
-    return _transpose([_part_drawn(pools, key) for key in keys])
+    if pools.points is None:
+        return _transpose([_part_drawn(pools, key) for key in keys])
+    return _part_listed(pools, pools.points, keys)
+
+
+def _part_listed(pools: Pools, points: Factors, keys: list[Key]) -> tuple[Rows, Rows, Rows]:
+    """Part classes of one finite pool, all at once; only test rows may come from a space of their own.
+
+    Another test space so leaves the training rows as they were.
+    """
+    cut = shuffle_finite(len(points.color), pools.counts, keys)
+    labels = np.array([key.label for key in keys], np.int64)
+    train, val, test = (
+        Rows(np.repeat(labels, rows.shape[1]), points.take(rows.reshape(-1))) for rows in cut
+    )
+    if pools.test is not None:
+        seen = np.concatenate(cut[:2], axis=1)
+        tables = [
+            take_tests(pools.test, pools.counts.test, key, [points.take(rows)])
+            for key, rows in zip(keys, seen, strict=True)
+        ]
+        test = _join([_rows(key.label, table) for key, table in zip(keys, tables, strict=True)])
+    return train, val, test
 
 
 def _part_drawn(pools: Pools, key: Key) -> tuple[Rows, Rows, Rows]:
-    train, val, test = part_apart(pools.train, pools.test or pools.train, pools.counts, key)
+    train, val, test = part_drawn(pools.train, pools.test or pools.train, pools.counts, key)
     return _rows(key.label, train), _rows(key.label, val), _rows(key.label, test)
 
 

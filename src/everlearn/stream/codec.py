@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from everlearn.border import check_names
 from everlearn.factors import NAMES, Interval, Minus, Mixture, Product, Set, Space, Values
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import ShapeStyle
@@ -40,12 +41,7 @@ def _encode_field(name: str, value: Any) -> Any:
 
 def decode(text: str) -> dict[str, Any]:
     """Read the fields of a stream from JSON, or say what is wrong with it."""
-    try:
-        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"a stream file must be JSON, found: {error}") from None
-    if not isinstance(data, dict) or _KEY not in data:
-        raise ValueError(f"a stream file must be a JSON object with the key {_KEY!r}")
+    data = read_object(text, _KEY)
     version = data.pop(_KEY)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError(f"{_KEY} must be a format number of 1 or more, found {version!r}")
@@ -55,6 +51,17 @@ def decode(text: str) -> dict[str, Any]:
             "update everlearn"
         )
     return {name: _decode_field(name, value) for name, value in data.items()}
+
+
+def read_object(text: str, key: str) -> dict[str, Any]:
+    """Read a JSON object of finite numbers that names each setting once, `key` among them."""
+    try:
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"a stream file must be JSON, found: {error}") from None
+    if not isinstance(data, dict) or key not in data:
+        raise ValueError(f"a stream file must be a JSON object with the key {key!r}")
+    return data
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -99,10 +106,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
 
 def _build(kind: Any, value: Any, name: str) -> Any:
     settings = _object(value, name)
-    allowed = {item.name for item in fields(kind)}
-    if set(settings) - allowed:
-        unknown = sorted(set(settings) - allowed)
-        raise ValueError(f"unknown settings {unknown} of {name}; allowed: {sorted(allowed)}")
+    check_names(settings, [item.name for item in fields(kind)], name)
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()})
 
 

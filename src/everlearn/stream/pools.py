@@ -37,14 +37,15 @@ def find_pools(stream: Stream, band: int | None) -> Pools:
     """The pools of a class, which depend on its band alone."""
     train, test = _spaces(stream, band)
     nominal = len(stream.canvas.colors) * stream.values_per_factor**4
-    size = nominal if train.size is None else train.size
+    points = None if train.size is None else train.points()
+    size = nominal if points is None else len(points.color)
     test_size = None if test is None else (nominal if test.size is None else test.size)
     if stream.held_out is not None and not is_counts(stream.split):
         shares = (stream.split[0] + stream.split[2], stream.split[1], 0.0)
         counts = count_rows(shares, 1, size)._replace(test=test_size or 0)
     else:
         counts = count_rows(stream.split, stream.classes_per_task, size, test_size)
-    return Pools(train, test, counts, None if train.size is None else train.points())
+    return Pools(train, test, counts, points)
 
 
 def _spaces(stream: Stream, band: int | None) -> tuple[Space, Space | None]:
@@ -116,16 +117,17 @@ def check_pools(stream: Stream) -> int:
 
 
 def _check(stream: Stream, band: int | None) -> int:
-    train, test, counts, _ = find_pools(stream, band)
+    _, test, counts, points = find_pools(stream, band)
+    size = None if points is None else len(points.color)
     where = "" if band is None else f" in band {band} of {stream.scenario.factor}"
-    if train.size == 0:
+    if size == 0:
         raise ValueError(f"no combination of factors is left to train on{where}; hold out fewer")
     if counts.train < 1:
         raise ValueError(f"split {stream.split} leaves no training rows a class{where}")
     wanted = counts.train + counts.val + (counts.test if test is None else 0)
-    if train.size is not None and wanted > train.size:
+    if size is not None and wanted > size:
         raise ValueError(
-            f"split {stream.split} asks for {wanted} rows a class, but there are {train.size} "
+            f"split {stream.split} asks for {wanted} rows a class, but there are {size} "
             f"combinations of factors{where}; ask for less or give more values_per_factor"
         )
     if test is not None and test.size is not None and max(counts.test, 1) > test.size:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from everlearn.border import check_number, check_whole
+from everlearn.border import check_names, check_number, check_whole
 from everlearn.factors import NAMES
 from everlearn.philox import Purpose, permutation, words
 from everlearn.stream.arrivals import Arrival, Scenario, Setting
@@ -223,12 +223,7 @@ def find_scenario(name: str, settings: dict[str, Any] | None = None) -> Scenario
             "online, imbalance, factors and held_out are settings of the stream"
         )
     settings = settings or {}
-    allowed = set(asdict(SCENARIOS[key]()))
-    if set(settings) - allowed:
-        raise ValueError(
-            f"unknown settings {sorted(set(settings) - allowed)} of scenario {key!r}; "
-            f"allowed: {sorted(allowed) or 'none'}"
-        )
+    check_names(settings, asdict(SCENARIOS[key]()), f"scenario {key!r}")
     scenario: Scenario = SCENARIOS[key](**settings)
     return scenario
 

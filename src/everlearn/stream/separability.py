@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import affine_grid, grid_sample
 
-from everlearn.factors import continuous_space, random, theta
+from everlearn.factors import canonical, continuous_space, random, theta
 from everlearn.likeness import masks, nearest_distances
 from everlearn.philox import Floats
 from everlearn.render import cpu_pen
-from everlearn.shapes import Outlines, outlines
+from everlearn.shapes import outlines
 from everlearn.stream.spec import Stream
 
 
@@ -47,26 +48,18 @@ def separability(stream: Stream, classes: int = 1000, images: int = 1000) -> Sep
     label = (
         np.arange(images) * classes // images if images < classes else np.arange(images) % classes
     )
-    seen = _images(stream, curves, label)
-    exemplars = _images(stream, curves, np.arange(classes), canonical=True)
-    right = int((nearest(seen, exemplars) == label).sum())
+    pen = cpu_pen(curves, replace(stream.canvas, dtype="float32"))
+    maps = theta(random(stream.seed, images, continuous_space()))
+    drawn = torch.from_numpy(pen.draw(label, maps, np.zeros(images, np.int64)))
+    seen = normalise(drawn, torch.from_numpy(maps).float()).numpy()
+    whole = theta(canonical(classes))
+    exemplars = pen.draw(np.arange(classes), whole, np.zeros(classes, np.int64))
+    right = int((nearest(_flat(seen), _flat(exemplars)) == label).sum())
     return Separability(nearest_distances(masks(curves.coefficients)), right, images)
 
 
-def _images(
-    stream: Stream, curves: Outlines, which: NDArray[np.int64], canonical: bool = False
-) -> Floats:
-    """Images brought into canonical form by their true map, flat (B, D)."""
-    if canonical:
-        maps = np.broadcast_to(np.eye(2, 3), (len(which), 2, 3)).copy()
-    else:
-        maps = theta(random(stream.seed, len(which), continuous_space()))
-    drawn = cpu_pen(curves, stream.canvas).draw(which, maps, np.zeros(len(which), np.int64))
-    images = torch.from_numpy(np.asarray(drawn, np.float32))
-    if stream.canvas.dtype == "uint8":
-        images /= 255
-    warped = images if canonical else normalise(images, torch.from_numpy(maps).float())
-    return warped.reshape(len(which), -1).numpy().astype(np.float64)
+def _flat(images: NDArray[np.float32]) -> Floats:
+    return images.reshape(len(images), -1).astype(np.float64)
 
 
 def normalise(images: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from everlearn.border import check_number, check_whole
+from everlearn.border import check_names, check_number, check_whole
 from everlearn.factors import Space, check_space, continuous_space, grid_space
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.shapes import PAPER_STYLE, ShapeStyle
 from everlearn.stream import codec
 from everlearn.stream.arrivals import Setting
+from everlearn.stream.build import build_task
 from everlearn.stream.pools import check_pools
 from everlearn.stream.scenarios import ClassIncremental, find_scenario
 from everlearn.stream.split import check_split, is_counts
@@ -148,8 +149,6 @@ class Stream:
 
     def __getitem__(self, index: int) -> Task:
         """Make any task, at the same cost."""
-        from everlearn.stream.build import build_task
-
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise TypeError(f"a task is chosen by a whole number, found {index!r}")
         number = int(index) + (len(self) if index < 0 else 0)
@@ -173,10 +172,7 @@ class Stream:
     def from_json(cls, text: str) -> Stream:
         """Read a stream back, equal to the one written."""
         settings = codec.decode(text)
-        allowed = {item.name for item in fields(cls)}
-        if set(settings) - allowed:
-            unknown = sorted(set(settings) - allowed)
-            raise ValueError(f"unknown settings {unknown} of a stream; allowed: {sorted(allowed)}")
+        check_names(settings, [item.name for item in fields(cls)], "a stream")
         return cls(**settings)
 
     def with_changes(self, **changes: Any) -> Stream:

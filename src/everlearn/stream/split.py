@@ -109,23 +109,17 @@ def shuffle_finite(size: int, counts: Counts, keys: Sequence[Key]) -> list[NDArr
     return [np.sort(part, axis=1) for part in cuts]
 
 
-def part_apart(train: Space, test: Space, counts: Counts, key: Key) -> Parts:
-    """Part a class whose test rows come from a space of their own, or whose rows are drawn.
+def part_drawn(train: Space, test: Space, counts: Counts, key: Key) -> Parts:
+    """Part a class whose training rows are drawn: test rows first, none of them trained on."""
+    tests = take_tests(test, counts.test, key, [])
+    vals = _take(train, counts.val, key, Purpose.TEST_FACTORS, 1, [tests])
+    trains = _take(train, counts.train, key, Purpose.FACTORS, key.visit, [tests, vals])
+    return Parts(trains, vals, tests)
 
-    Rows of a finite training space are those that `shuffle_finite` gives, so that another test space
-    leaves the training rows as they were. No test row is a training row.
-    """
-    if train.size is None:
-        tests = _take(test, counts.test, key, Purpose.TEST_FACTORS, 0, [])
-        vals = _take(train, counts.val, key, Purpose.TEST_FACTORS, 1, [tests])
-        return Parts(
-            _take(train, counts.train, key, Purpose.FACTORS, key.visit, [tests, vals]), vals, tests
-        )
-    points = train.points()
-    trains, vals, _ = (points.take(rows[0]) for rows in shuffle_finite(train.size, counts, [key]))
-    return Parts(
-        trains, vals, _take(test, counts.test, key, Purpose.TEST_FACTORS, 0, [trains, vals])
-    )
+
+def take_tests(space: Space, count: int, key: Key, avoid: list[Factors]) -> Factors:
+    """Take the test rows of a class from a space of their own; none of them is in `avoid`."""
+    return _take(space, count, key, Purpose.TEST_FACTORS, 0, avoid)
 
 
 def _take(
@@ -197,8 +191,6 @@ def held_back(space: Space, held_out: Space) -> tuple[Space, Space]:
 
 def thin(seed: int, task: int, labels: NDArray[np.int64], ratio: float) -> NDArray[np.bool_]:
     """Tell which training rows an imbalanced task keeps: classes shrink by equal ratios to 1 / ratio."""
-    if ratio == 1:
-        return np.ones(len(labels), bool)
     present = np.unique(labels)
     rank = permutations(seed, Purpose.IMBALANCE, [task], len(present))[0]
     keep = np.zeros(len(labels), bool)

@@ -76,8 +76,8 @@ class Split:
         chosen = (
             np.arange(len(self))[rows] if isinstance(rows, slice) else _check_rows(rows, len(self))
         )
-        device = check_device(device)
-        return self.on(device).batch(torch.from_numpy(chosen).to(device))
+        placed = self.on(device)
+        return placed.batch(torch.from_numpy(chosen).to(placed.labels.device))
 
     def batches(self, batch_size: int, device: str = "cpu") -> Iterator[Batch]:
         """Go through all rows once, in their order."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from everlearn.stream.task import Batch, Split, Task
+from everlearn.stream.task import Batch, Ints, Split, Task
 
 
 class Tasks(Protocol):
@@ -62,10 +62,16 @@ class BatchDataset(IterableDataset[Batch]):
         """Make this worker's share of the batches."""
         worker = get_worker_info()
         mine, workers = (worker.id, worker.num_workers) if worker else (0, 1)
-        first = 0
+        for number, (task, rows) in enumerate(self._rows()):
+            if number % workers == mine:
+                yield task.train.batch(rows)
+
+    def _rows(self) -> Iterator[tuple[Task, Ints]]:
+        """The rows of every batch, in order; nothing is drawn for them."""
         for index in self.tasks:
             task = self.stream[index]
-            count = task.count_batches(self.batch_size, self.epochs)
-            for number in range((mine - first) % workers, count, workers):
-                yield task.nth_batch(number, self.batch_size)
-            first += count
+            task.count_batches(self.batch_size, self.epochs)
+            for epoch in range(self.epochs):
+                order = task.order(epoch)
+                for start in range(0, len(order), self.batch_size):
+                    yield task, order[start : start + self.batch_size]

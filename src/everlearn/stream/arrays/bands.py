@@ -8,7 +8,7 @@ import numpy as np
 
 from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.arrays.sources.nicv2 import FileLists
-from everlearn.stream.pools import RANGES
+from everlearn.stream.pools import RANGES, count_bands
 
 BANDED = ("domain", "nic")
 
@@ -28,7 +28,7 @@ def find_bands(scenario: Any, arrays: Arrays) -> Ints | None:
         return np.searchsorted(_train_sessions(arrays), arrays.sessions)
     low, high = RANGES[scenario.factor]
     share = (np.asarray(getattr(arrays.factors, scenario.factor)) - low) / (high - low)
-    bands = _count_bands(scenario)
+    bands = count_bands(scenario)
     return np.clip(share * bands, 0, bands - 1).astype(np.int64)
 
 
@@ -41,7 +41,7 @@ def check_bands(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> None
             f"scenario {scenario.name!r} needs sessions or factors, and {name} has neither; choose "
             "core50 or dsprites, or another scenario"
         )
-    wanted, found = _count_bands(scenario), count_sessions(arrays)
+    wanted, found = count_bands(scenario), count_sessions(arrays)
     if found is not None and wanted != found:
         raise ValueError(
             f"scenario {scenario.name!r} asks for {wanted} sessions, but {name} has {found} with "
@@ -54,7 +54,7 @@ def _check_pairs(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> Non
     bands = find_bands(scenario, arrays)
     assert bands is not None
     train = slice(None) if arrays.test is None else ~arrays.test
-    seen = np.zeros((int(classes.max()) + 1, _count_bands(scenario)), bool)
+    seen = np.zeros((int(classes.max()) + 1, count_bands(scenario)), bool)
     seen[arrays.labels[train], bands[train]] = True
     lost = np.argwhere(~seen[classes])
     if len(lost):
@@ -63,10 +63,6 @@ def _check_pairs(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> Non
             f"{len(lost)} of {seen[classes].size} pairs of class and session, the first class "
             f"{classes[lost[0, 0]]}; give all of the data set, or choose another scenario"
         )
-
-
-def _count_bands(scenario: Any) -> int:
-    return int(scenario.bands if scenario.name == "domain" else scenario.sessions)
 
 
 def _train_sessions(arrays: Arrays) -> Ints:

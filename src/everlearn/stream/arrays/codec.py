@@ -6,7 +6,9 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from everlearn.border import check_names
 from everlearn.stream.arrays.sources.nicv2 import NAMES, FileLists
+from everlearn.stream.codec import read_object
 from everlearn.stream.scenarios import find_scenario
 
 if TYPE_CHECKING:
@@ -25,22 +27,13 @@ def encode(stream: ArrayStream) -> str:
 
 def decode(text: str, allowed: set[str]) -> dict[str, Any]:
     """Read the settings of a stream from JSON, or say what is wrong with it."""
-    try:
-        settings = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"a stream file must be JSON, found: {error}") from None
-    if not isinstance(settings, dict) or KEY not in settings:
-        raise ValueError(f"a file of an array stream must be a JSON object with the key {KEY!r}")
+    settings = read_object(text, KEY)
     version = settings.pop(KEY)
     if version != FORMAT or isinstance(version, bool):
         raise ValueError(
             f"{KEY} must be {FORMAT}, found {version!r}; a newer everlearn may read it"
         )
-    if set(settings) - allowed:
-        unknown = sorted(set(settings) - allowed)
-        raise ValueError(
-            f"unknown settings {unknown} of an array stream; allowed: {sorted(allowed)}"
-        )
+    check_names(settings, allowed, "an array stream")
     if "name" not in settings:
         raise ValueError("a file of an array stream must have the name of a data set")
     if "scenario" in settings:

@@ -40,7 +40,8 @@ def build_array_task(stream: ArrayStream, index: int) -> Task:
     train = _take(tables, tables.parts.train, arrivals)
     if isinstance(stream.scenario, Blurry):
         train = _blurry_rows(stream, stream.folder)[index]
-    train = train[thin(stream.seed, index, tables.arrays.labels[train], stream.imbalance)]
+    if stream.imbalance > 1:
+        train = train[thin(stream.seed, index, tables.arrays.labels[train], stream.imbalance)]
     # An official test set has its own sessions.
     tested = arrivals if tables.arrays.test is None else [Arrival(a.label) for a in arrivals]
     present = [*(a.label for a in arrivals), *np.unique(tables.arrays.labels[train]).tolist()]

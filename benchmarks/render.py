@@ -19,6 +19,7 @@ import numpy as np
 
 from everlearn import Canvas, Stream, bench, outlines, render
 from everlearn.factors import random
+from everlearn.provenance import provenance
 
 Row = dict[str, Any]
 SIZES = (64, 128, 256)
@@ -182,7 +183,7 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
     bench.warm_up()
-    source = bench.provenance()
+    source = provenance(bench.gpu_name())
     rows = []
     for part in CPU_PARTS if options.device == "cpu" else (gpu_speed,):
         for row in part():

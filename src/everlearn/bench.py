@@ -1,13 +1,9 @@
-"""Speeds and errors of the generator on this machine, as rows with their provenance."""
+"""Speeds and errors of the generator on this machine, as rows."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -120,41 +116,11 @@ def warm_up() -> None:
         render(outlines(0, [0]), canonical(), Canvas(size=8, dtype=dtype))
 
 
-def provenance() -> Row:
-    """What a number depends on: versions, machine, commit, command."""
-    import numba
+def gpu_name() -> str | None:
+    """Name the card that torch would use, if any."""
     import torch
 
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {
-        "commit": os.environ.get("EVERLEARN_COMMIT") or _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "command": "python " + " ".join([os.path.relpath(sys.argv[0]), *sys.argv[1:]]),
-        "date": time.strftime("%Y-%m-%d"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "torch": torch.__version__,
-        "cpu": _cpu_name(),
-        "cores": os.cpu_count(),
-        "gpu": gpu,
-    }
-
-
-def _git(*words: str) -> str:
-    try:
-        return subprocess.run(
-            ["git", *words], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:

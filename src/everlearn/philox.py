@@ -36,6 +36,9 @@ class Purpose(IntEnum):
     SCENARIO = 6
     IMBALANCE = 7
     BLURRY = 8
+    JITTER = 9
+    MASK = 10
+    JOINT = 11
 
 
 def check_seed(seed: int) -> int:

@@ -13,7 +13,7 @@ from everlearn.render import Canvas, reference, render
 from everlearn.render.cpu import Pen
 from everlearn.render.trace import BOX, CUT_EDGE, MARK_EDGE, PEN_UP, SHAPE_EDGE, trace
 from everlearn.shapes import outline, outlines
-from everlearn.stream.separability import normalise
+from everlearn.warp import normalise
 
 GREY = Canvas(size=64, dtype="uint8")
 

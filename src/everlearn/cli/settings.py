@@ -47,9 +47,7 @@ def build_stream(given: Given) -> Stream | ArrayStream:
 
 def read_stream(path: Path, data: Path | None = None) -> Stream | ArrayStream:
     """Read a stream file or find a stream by its name, or say what is wrong."""
-    from everlearn.stream import Stream
-    from everlearn.stream.arrays import ArrayStream
-    from everlearn.stream.arrays.codec import KEY
+    from everlearn import stream
     from everlearn.stream.named import STREAMS
 
     if str(path) in STREAMS:
@@ -57,8 +55,7 @@ def read_stream(path: Path, data: Path | None = None) -> Stream | ArrayStream:
     if not path.exists():
         raise ValueError(f"no stream file {str(path)!r}, nor a name; names: {', '.join(STREAMS)}")
     try:
-        text = path.read_bytes().decode()
-        return ArrayStream.from_json(text, data) if f'"{KEY}"' in text else Stream.from_json(text)
+        return stream.read_stream(path.read_bytes().decode(), data)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is no stream file: {error}") from None
 

@@ -1,7 +1,15 @@
 """Streams of tasks: a pure function of a seed, random access to any task and row."""
 
+from pathlib import Path
+
 from everlearn.stream.arrays import ArrayStream
+from everlearn.stream.arrays.codec import KEY
 from everlearn.stream.spec import Stream
 from everlearn.stream.task import Batch, Split, Task
 
-__all__ = ["ArrayStream", "Batch", "Split", "Stream", "Task"]
+__all__ = ["ArrayStream", "Batch", "Split", "Stream", "Task", "read_stream"]
+
+
+def read_stream(text: str, data: str | Path | None = None) -> Stream | ArrayStream:
+    """Read any stream from its JSON; one of real images is on the data of a folder."""
+    return ArrayStream.from_json(text, data) if f'"{KEY}"' in text else Stream.from_json(text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everlearn.factors import Factors, canonical, check_factors, theta
-from everlearn.shapes import outlines
+from everlearn.shapes import Outlines, outlines
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
 from everlearn.stream.pools import Pools, find_pools
@@ -45,16 +46,27 @@ def build_task(stream: Stream, index: int) -> Task:
     return _draw_task(stream, index, classes, (train, val, test))
 
 
+def canonical_split(stream: Stream, classes: Sequence[int]) -> Split:
+    """One canonical image a class, in the order given."""
+    labels = np.array(list(classes), np.int64)
+    curves = outlines(stream.seed, labels, stream.style)
+    return _draw_split(stream, curves, np.arange(len(labels)), Rows(labels, canonical(len(labels))))
+
+
+def _draw_split(stream: Stream, curves: Outlines, which: Ints, rows: Rows) -> Split:
+    factors = check_factors(rows.factors, len(stream.canvas.colors))
+    maps = theta(factors)
+    pictures = Sprites(curves, which, maps, factors.color, stream.canvas)
+    return Split(rows.labels, pictures, factors, maps)
+
+
 def _draw_task(stream: Stream, index: int, classes: Ints, splits: tuple[Rows, Rows, Rows]) -> Task:
     curves = outlines(stream.seed, classes, stream.style)
     order = np.argsort(classes)
 
     def split(rows: Rows) -> Split:
         which = order[np.searchsorted(classes[order], rows.labels)]
-        factors = check_factors(rows.factors, len(stream.canvas.colors))
-        maps = theta(factors)
-        pictures = Sprites(curves, which, maps, factors.color, stream.canvas)
-        return Split(rows.labels, pictures, factors, maps)
+        return _draw_split(stream, curves, which, rows)
 
     train, val, test = (split(rows) for rows in splits)
     return Task(

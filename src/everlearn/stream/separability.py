@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import affine_grid, grid_sample
 
 from everlearn.factors import canonical, continuous_space, random, theta
 from everlearn.likeness import masks, nearest_distances
@@ -16,6 +15,7 @@ from everlearn.philox import Floats
 from everlearn.render import cpu_pen
 from everlearn.shapes import outlines
 from everlearn.stream.spec import Stream
+from everlearn.warp import normalise
 
 
 class Separability(NamedTuple):
@@ -60,12 +60,6 @@ def separability(stream: Stream, classes: int = 1000, images: int = 1000) -> Sep
 
 def _flat(images: NDArray[np.float32]) -> Floats:
     return images.reshape(len(images), -1).astype(np.float64)
-
-
-def normalise(images: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
-    """Warp images into canonical form: bilinear, pixel centres, the border repeated."""
-    where = affine_grid(maps, list(images.shape), align_corners=False)
-    return grid_sample(images, where, padding_mode="border", align_corners=False)
 
 
 def nearest(images: Floats, exemplars: Floats) -> NDArray[np.int64]:

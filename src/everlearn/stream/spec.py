@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,11 +15,11 @@ from everlearn.render.canvas import Canvas
 from everlearn.shapes import PAPER_STYLE, ShapeStyle
 from everlearn.stream import codec
 from everlearn.stream.arrivals import Setting
-from everlearn.stream.build import build_task
+from everlearn.stream.build import build_task, canonical_split
 from everlearn.stream.pools import check_pools
 from everlearn.stream.scenarios import ClassIncremental, find_scenario
 from everlearn.stream.split import check_split, is_counts
-from everlearn.stream.task import Task
+from everlearn.stream.task import Batch, Task
 
 PAPER_CANVAS = Canvas()
 PAPER_SCENARIO = ClassIncremental()
@@ -140,6 +140,20 @@ class Stream:
             colors=len(self.canvas.colors),
             orientation=self.orientation_grid,
         )
+
+    @property
+    def class_ids(self) -> range:
+        """The ids that classes of a stream that ends may have."""
+        each = self.classes_per_task
+        if self.scenario.name in ("domain", "nic"):
+            count = getattr(self.scenario, "classes", each)
+        else:
+            count = len(self) * each
+        return range(self.first_class, self.first_class + count)
+
+    def exemplars(self, classes: Sequence[int], device: str = "cpu") -> Batch:
+        """Draw the canonical image of any classes, in their order."""
+        return canonical_split(self, classes).batch(slice(None), device)
 
     def __len__(self) -> int:
         """Count the tasks of a stream that ends."""

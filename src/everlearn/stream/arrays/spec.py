@@ -153,6 +153,12 @@ class ArrayStream:
         return Setting(self.seed, self.tasks, self.classes_per_task or 0, 0)
 
     @property
+    def class_ids(self) -> range:
+        """The ids that classes may have."""
+        arrays = load(self.name, self.folder, find_lists(self.scenario))
+        return range(int(arrays.labels.max()) + 1)
+
+    @property
     def canvas(self) -> Canvas:
         """Size, channels and dtype of the images."""
         return Canvas(self.size or 0, self.channels or 0, dtype=self.dtype)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from everlearn import disk
+from everlearn.disk import sync
 
 _PART = ".part-"
 _UNIT = re.compile(r"(task_\d{6,})(\.npz|-[a-z]+-\d{6}\.tar)?")
-_ADVICE = {
-    errno.ENOSPC: "free space there",
-    errno.EDQUOT: "free some of your quota there",
-    errno.EFBIG: "raise the limit on the size of files",
-}
 
 
 def write_whole(folder: Path, name: str, files: Iterable[tuple[str, bytes]]) -> None:
@@ -29,18 +26,9 @@ def write_whole(folder: Path, name: str, files: Iterable[tuple[str, bytes]]) -> 
         shutil.rmtree(part, ignore_errors=True)
 
 
-@contextmanager
-def explained(name: str, folder: Path) -> Iterator[None]:
-    """Say of a disk's error what was being written and what to do."""
-    try:
-        yield
-    except OSError as error:
-        advice = _ADVICE.get(error.errno or 0, "mend that")
-        raise OSError(
-            error.errno,
-            f"could not write {name} to {folder} ({error.strerror or error}); finished tasks are "
-            f"kept: {advice} and run the same export again",
-        ) from error
+def explained(name: str, folder: Path) -> AbstractContextManager[None]:
+    """Say of a disk's error what was being written, what is kept and what to do."""
+    return disk.explained(name, folder, "finished tasks are kept", "run the same export again")
 
 
 def sweep(folder: Path) -> None:
@@ -63,7 +51,7 @@ def _stage(part: Path, files: Iterable[tuple[str, bytes]]) -> list[str]:
     # All written before any is waited for: several times faster for thousands of small images.
     for base, _, leaves in os.walk(part):
         for leaf in [*leaves, ""]:
-            _sync(os.path.join(base, leaf))
+            sync(os.path.join(base, leaf))
     return list(names)
 
 
@@ -73,13 +61,4 @@ def _publish(part: Path, folder: Path, names: list[str]) -> None:
         if (folder / name).is_dir():
             os.replace(folder / name, part / f"{name}.old")
         os.replace(part / name, folder / name)
-    _sync(folder)
-
-
-def _sync(path: str | Path) -> None:
-    """Make a file, or the names in a folder, last through a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(folder)

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from everlearn.lock import locked
 from everlearn.stream.export.content import take
 from everlearn.stream.export.disk import explained, sweep, write_whole
 from everlearn.stream.export.formats import find_format
-from everlearn.stream.export.lock import locked
 from everlearn.stream.export.manifest import MANIFEST, STREAM, describe, read_manifest
 from everlearn.stream.export.unit import is_whole, seal, stem, vouched
 from everlearn.stream.task import Task

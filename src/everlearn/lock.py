@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from everlearn.stream.export.disk import explained
+from everlearn.disk import explained
 
-_NAME = ".lock"
+LOCK = ".lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, or say which process does."""
-    path = folder / _NAME
-    with explained(_NAME, folder):
+    path = folder / LOCK
+    with explained(LOCK, folder):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _flock(descriptor, folder)
@@ -29,7 +29,7 @@ def locked(folder: Path) -> Iterator[None]:
 def _hold(descriptor: int, path: Path) -> Iterator[None]:
     """Keep this process's number in the file, and remove it at the end."""
     try:
-        with explained(_NAME, path.parent):
+        with explained(LOCK, path.parent):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode())
         yield
@@ -42,7 +42,7 @@ def _flock(descriptor: int, folder: Path) -> None:
         import fcntl
     except ImportError as error:
         raise ImportError(
-            "only Linux and macOS can export; what they wrote reads anywhere"
+            f"only Linux and macOS can write to {folder}; what they wrote reads anywhere"
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,6 +58,6 @@ def _check_same(descriptor: int, path: Path) -> None:
 
 def _refusal(folder: Path, holder: str) -> BlockingIOError:
     return BlockingIOError(
-        f"another export writes to {folder} (process {holder}); wait until it ends and run again, "
+        f"another writer holds {folder} (process {holder}); wait until it ends and run again, "
         "or give another folder"
     )

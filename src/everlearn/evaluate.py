@@ -1,0 +1,57 @@
+"""The main loop: a learner learns the tasks of a stream, and rows say how it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from time import perf_counter
+from typing import Any
+
+from everlearn.exam import Exam, Plan, Row
+from everlearn.exam.costs import check_losses, count_costs
+from everlearn.learner import Learner
+
+
+def run(
+    stream: Any,
+    learner: Learner,
+    plan: Plan | None = None,
+    tasks: int | None = None,
+    start: int = 0,
+    step: int = 0,
+) -> Iterator[Row]:
+    """Learn task after task; give rows of every kind, the one of kind "task" last for each task.
+
+    Args:
+        plan: when to test, and on what; after every task by default.
+        tasks: how many tasks of the stream; all by default.
+        start: the first task to learn, when a run goes on.
+        step: optimiser steps done before.
+    """
+    plan, end = plan or Plan(), stream.tasks if tasks is None else tasks
+    exam = Exam(stream, learner, plan, end)
+    if start == 0:
+        yield from exam.before()
+    for index in count(start) if end is None else range(start, end):
+        task, began, testing, losses = stream[index], perf_counter(), 0.0, []
+        for loss in learner.learn(task):
+            losses.append(loss)
+            step += 1
+            if plan.probe and step % plan.probe == 0:
+                since = perf_counter()
+                yield from list(exam.probe(step, index))
+                testing += perf_counter() - since
+        mean = check_losses(losses, index, step)
+        learned = perf_counter()
+        last = -1 if end is None else end - 1
+        yield from list(exam.after(step, task, last))
+        yield {
+            "kind": "task",
+            "learned": index,
+            "step": step,
+            "images": len(losses) * learner.batch_size,
+            "seconds": learned - began - testing,
+            "evaluation_seconds": testing + perf_counter() - learned,
+            "loss": mean,
+            **count_costs(learner, full=plan.is_due(index, last)),
+        }

@@ -1,0 +1,104 @@
+"""Exams of a learner: tests of every task met, probes while it learns, one shot, open set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from everlearn.exam.marks import Mark, mark, mark_within, square_errors
+from everlearn.exam.one_shot import FACTORS, MODES, class_by_class, one_shot
+from everlearn.exam.open_set import open_set
+from everlearn.exam.plan import Plan
+from everlearn.exam.sheets import Sheet, Sheets
+from everlearn.learner import Learner, Maps, Remembers
+from everlearn.stream import Stream, Task
+
+__all__ = ["Exam", "Plan", "mark", "one_shot", "open_set"]
+
+Row = dict[str, Any]
+
+
+class Exam:
+    """Examines one learner on one stream, as a plan says."""
+
+    def __init__(self, stream: Any, learner: Learner, plan: Plan, tasks: int | None) -> None:
+        """Fix which images are asked.
+
+        Args:
+            tasks: how many tasks the run has; None for no end.
+        """
+        self.stream, self.learner, self.plan, self.tasks = stream, learner, plan, tasks
+        self._tests = Sheets(stream, plan.test_images, learner.device)
+        self._probes = Sheets(stream, plan.probe_images, learner.device)
+        self._unseen: Sheet | None = None
+
+    def before(self) -> Iterator[Row]:
+        """Test the learner before it learns, where the plan asks for it."""
+        yield from self._test(0, -1, self.plan.tested(-1, self.tasks))
+        if self.plan.probe:
+            yield from self.probe(0, -1)
+
+    def probe(self, step: int, learned: int) -> Iterator[Row]:
+        """Test on a few images of every task met, while task `learned` is learned."""
+        marks = mark(self.learner, self._probes.groups(range(max(1, learned + 1))))
+        return (_row("probe", step, learned, one) for one in marks)
+
+    def after(self, step: int, task: Task, last: int) -> Iterator[Row]:
+        """Test after a task, when the plan says so; more at the end."""
+        self._tests.take(task)
+        if self.plan.is_due(task.index, last):
+            yield from self._test(step, task.index, self.plan.tested(task.index, self.tasks))
+            yield from self._measure_maps(step, task.index)
+        if self.plan.is_final(task.index, last) and isinstance(self.learner, Remembers):
+            yield from self._finals(step, task.index, self.learner)
+
+    def _test(self, step: int, learned: int, tested: list[int]) -> Iterator[Row]:
+        for one in mark(self.learner, self._tests.groups(tested)):
+            yield _row("test", step, learned, one)
+        if self.plan.within:
+            for one in mark_within(self.learner, self._tests.groups(tested)):
+                yield _row("within", step, learned, one)
+
+    def _measure_maps(self, step: int, learned: int) -> Iterator[Row]:
+        """Errors of maps on the first task, the last one learned, and one that is never learned."""
+        if not (self.plan.theta and isinstance(self.learner, Maps)):
+            return
+        sheets = [self._tests.sheet(index) for index in sorted({0, learned})]
+        for sheet in [*sheets, *self._never_learned()]:
+            squares = square_errors(self.learner, sheet)
+            if squares:
+                mean = {"squares": squares, "total": len(sheet.rows)}
+                yield {
+                    "kind": "theta",
+                    "step": step,
+                    "learned": learned,
+                    "tested": sheet.task,
+                } | mean
+
+    def _never_learned(self) -> list[Sheet]:
+        """The task after the last of a stream of sprites that ends."""
+        if not isinstance(self.stream, Stream) or self.tasks is None:
+            return []
+        if self._unseen is None:
+            self._unseen = self._tests.take(class_by_class(self.stream)[len(self.stream)])
+        return [self._unseen]
+
+    def _finals(self, step: int, learned: int, learner: Remembers) -> Iterator[Row]:
+        when = {"step": step, "learned": learned}
+        for classes in self.plan.one_shot:
+            for factors in FACTORS:
+                for mode in MODES:
+                    yield one_shot(self.stream, learner, classes, mode, factors) | when
+        if self.plan.open_set:
+            yield open_set(self.stream, learner) | when
+
+
+def _row(kind: str, step: int, learned: int, one: Mark) -> Row:
+    return {
+        "kind": kind,
+        "step": step,
+        "learned": learned,
+        "tested": one.task,
+        "right": one.right,
+        "total": one.total,
+    }

@@ -1,0 +1,77 @@
+"""What learning cost, and whether it went wrong."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everlearn.learner import Learner
+
+
+class DivergedError(ArithmeticError):
+    """The loss is no number any more."""
+
+
+def check_losses(losses: Sequence[float | Tensor], task: int, step: int) -> float:
+    """Return the mean loss of a task, or say at which step it stopped being a number.
+
+    Args:
+        step: the last step of the task, counted from the start of the stream.
+    """
+    if not losses:
+        return 0.0
+    values = torch.stack([torch.as_tensor(loss, dtype=torch.float32) for loss in losses]).cpu()
+    wrong = (~values.isfinite()).nonzero()
+    if len(wrong):
+        place = int(wrong[0])
+        raise DivergedError(
+            f"the loss became {values[place]} at step {step - len(losses) + place + 1}, the {place + 1}. "
+            f"of task {task}; checkpoints from before are kept: try a lower rate, from the start"
+        )
+    return float(values.double().mean())
+
+
+def count_costs(learner: Learner, full: bool) -> dict[str, Any]:
+    """Memory used so far at most; in full, also the bytes a learner keeps, by what they are."""
+    costs: dict[str, Any] = {"peak_memory": peak_memory(learner.device)}
+    if full:
+        state = learner.state()
+        costs["bytes"] = {name: count_bytes(part) for name, part in state.items()}
+        costs["parameters"] = count_numbers(state.get("net", {}))
+    return costs
+
+
+def peak_memory(device: str) -> int:
+    """The most bytes that were in use at once: on the GPU, or in all of the process."""
+    if device != "cpu":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def count_bytes(state: Any) -> int:
+    """Bytes of all tensors in a state."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(state))
+
+
+def count_numbers(state: Any) -> int:
+    """How many numbers all tensors of a state hold."""
+    return sum(tensor.numel() for tensor in tensors(state))
+
+
+def tensors(state: Any) -> list[Tensor]:
+    """All tensors of nested dicts and lists, in order."""
+    if isinstance(state, Tensor):
+        return [state]
+    if isinstance(state, dict):
+        state = list(state.values())
+    return (
+        [found for part in state for found in tensors(part)]
+        if isinstance(state, (list, tuple))
+        else []
+    )

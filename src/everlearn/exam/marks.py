@@ -1,0 +1,67 @@
+"""Marks: how many answers of a learner are right, counted on the device and read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from everlearn.exam.sheets import Sheet
+from everlearn.learner import Learner, Maps, Remembers
+
+
+class Mark(NamedTuple):
+    """How many of how many were right."""
+
+    task: int
+    right: int
+    total: int
+
+
+def mark(learner: Learner, groups: Iterable[list[Sheet]]) -> list[Mark]:
+    """Mark sheets, group by group."""
+    sheets: list[Sheet] = []
+    counts: list[Tensor] = []
+    for group in groups:
+        answers = learner.predict(torch.cat([sheet.images() for sheet in group]))
+        parts = torch.split(answers, [len(sheet.rows) for sheet in group])
+        counts += [(part == sheet.labels).sum() for part, sheet in zip(parts, group, strict=True)]
+        sheets += group
+    return _read(sheets, counts)
+
+
+def mark_within(learner: Learner, groups: Iterable[list[Sheet]]) -> list[Mark]:
+    """Mark sheets when the classes of the task are told.
+
+    A learner with a memory is lent one that holds the exemplars of the task, met or not, alone.
+    """
+    sheets = [sheet for group in groups for sheet in group]
+    counts = [(_answer_within(learner, sheet) == sheet.labels).sum() for sheet in sheets]
+    return _read(sheets, counts)
+
+
+def _answer_within(learner: Learner, sheet: Sheet) -> Tensor:
+    classes = sheet.canonical.labels.tolist()
+    if not isinstance(learner, Remembers):
+        return learner.predict(sheet.images(), classes)
+    memory = learner.memory.empty()
+    memory.add(classes, sheet.canonical.batch(slice(None), learner.device).images)
+    return learner.match(sheet.images(), memory, 1).labels[:, 0]
+
+
+def _read(sheets: list[Sheet], counts: list[Tensor]) -> list[Mark]:
+    right = torch.stack(counts).tolist() if counts else []
+    return [
+        Mark(sheet.task, count, len(sheet.rows)) for sheet, count in zip(sheets, right, strict=True)
+    ]
+
+
+def square_errors(learner: Maps, sheet: Sheet) -> list[float]:
+    """Sums of squared errors of the six entries of the map."""
+    if sheet.split.theta is None:
+        return []
+    errors = learner.theta(sheet.images()) - sheet.split.theta[sheet.rows]
+    sums: list[float] = errors.double().square().sum(0).flatten().tolist()
+    return sums

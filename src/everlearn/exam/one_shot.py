@@ -1,0 +1,115 @@
+"""One shot: shapes never trained on are told apart by their exemplars alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everlearn.border import check_whole
+from everlearn.exam.plan import spread
+from everlearn.learner import Remembers
+from everlearn.stream import Stream, Task
+
+Row = dict[str, Any]
+MODES = ("standard", "generalised")
+FACTORS = ("grid", "continuous")
+_AT_ONCE = 4096
+_QUESTIONS = 10_000
+
+
+def one_shot(
+    stream: Stream,
+    learner: Remembers,
+    classes: int,
+    mode: str = "standard",
+    factors: str = "grid",
+    questions: int = _QUESTIONS,
+) -> Row:
+    """Ask for the class of images of new classes, of which the memory gets one exemplar each.
+
+    Args:
+        classes: how many new classes; those after the last of the stream.
+        mode: "standard" (the memory holds the new classes only) or "generalised" (old ones, too).
+        factors: "grid" as in training, or "continuous", the ranges between.
+        questions: how many images are asked at most, spread over the classes.
+    """
+    check_whole(classes, "classes", 2, 10**9)
+    if mode not in MODES or factors not in FACTORS:
+        raise ValueError(
+            f"mode must be one of {', '.join(MODES)} and factors one of {', '.join(FACTORS)}, "
+            f"found {mode!r} and {factors!r}"
+        )
+    new = new_classes(stream, learner, factors)
+    memory = learner.memory.empty() if mode == "standard" else learner.memory.copy()
+    fill(memory, new, range(new.first_class, new.first_class + classes), _device(learner))
+    right = total = 0
+    for images, labels in questions_of(new, classes, questions, _device(learner)):
+        found = learner.match(images, memory, 1).labels[:, 0]
+        right += int((found == labels).sum())
+        total += len(labels)
+    return {
+        "kind": "one-shot",
+        "mode": mode,
+        "factors": factors,
+        "classes": classes,
+        "right": right,
+        "total": total,
+    }
+
+
+def new_classes(stream: Stream, learner: Remembers, factors: str = "grid") -> Stream:
+    """The endless stream of classes that come after all of a stream, or after all met so far."""
+    last = learner.memory.labels[-1] if stream.tasks is None else stream.class_ids[-1]
+    changes: dict[str, Any] = {"first_class": last + 1}
+    if factors == "continuous":
+        changes |= {"test_factors": "continuous", "held_out": None}
+    return class_by_class(stream).with_changes(**changes)
+
+
+def class_by_class(stream: Stream) -> Stream:
+    """The endless stream with the same shapes and test images, new classes in every task."""
+    return stream.with_changes(tasks=None, scenario="class", imbalance=1.0)
+
+
+def fill(memory: Any, stream: Stream, classes: range, device: str) -> None:
+    """Add the exemplars of many classes to a memory."""
+    for start in range(classes.start, classes.stop, _AT_ONCE):
+        part = range(start, min(start + _AT_ONCE, classes.stop))
+        memory.add(list(part), stream.exemplars(part, device).images)
+
+
+def questions_of(
+    stream: Stream, classes: int, most: int, device: str
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Test images and labels of the first classes of a stream, spread evenly when there are many."""
+    each = stream.classes_per_task
+    tasks = -(-classes // each)
+    last = stream.first_class + classes
+    shown = spread(tasks, max(1, most // each))
+    images = max(1, most // len(shown))
+    waiting: list[tuple[Tensor, Tensor]] = []
+    for index in shown:
+        waiting.append(_questions(stream[index], images, last, device))
+        if sum(len(labels) for _, labels in waiting) >= _AT_ONCE:
+            yield _join(waiting)
+            waiting = []
+    if waiting:
+        yield _join(waiting)
+
+
+def _questions(task: Task, images: int, last: int, device: str) -> tuple[Tensor, Tensor]:
+    rows = [row for row in spread(len(task.test), images) if task.test.labels[row] < last]
+    batch = task.test.batch(rows, device)
+    return batch.images, batch.labels
+
+
+def _join(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    images, labels = zip(*parts, strict=True)
+    return torch.cat(images), torch.cat(labels)
+
+
+def _device(learner: Remembers) -> str:
+    return str(learner.memory.device)

@@ -1,0 +1,131 @@
+"""What a learner is: two verbs, and a state that can be kept. No base class, no hooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from everlearn.border import check_number, check_whole
+from everlearn.render import check_device
+from everlearn.settings import setting
+from everlearn.stream import Batch, Task
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Learns one task after another and names the class of any image.
+
+    Attributes:
+        device: where it expects images.
+        batch_size: how many training images a step takes.
+    """
+
+    device: str
+    batch_size: int
+
+    def learn(self, task: Task) -> Iterator[float | Tensor]:
+        """Learn a task; give the loss after every optimiser step, without waiting for a GPU."""
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Name the class of each image, a global class id; among some classes only, if told."""
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned: tensors and plain values, by the kind of what they are."""
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state, to the same bits."""
+
+
+class Matches(Protocol):
+    """The nearest exemplars of some images, nearest first."""
+
+    @property
+    def labels(self) -> Tensor:
+        """Class ids (B, k)."""
+
+    @property
+    def distances(self) -> Tensor:
+        """(B, k)."""
+
+    @property
+    def novelty(self) -> Tensor:
+        """d1 / d2 of the two nearest, (B,)."""
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A learner with one exemplar a class, which can be read and edited."""
+
+    memory: Any
+
+    def match(self, images: Tensor, memory: Any, k: int = 2) -> Matches:
+        """Find the nearest exemplars of a memory, its own or another."""
+
+    def score(self, images: Tensor) -> Tensor:
+        """How new the class of each image seems, from 0 (well known) to 1."""
+
+
+@runtime_checkable
+class Maps(Protocol):
+    """A learner that tells the affine map of an image."""
+
+    def theta(self, images: Tensor) -> Tensor:
+        """The map from canonical to image coordinates, (B, 2, 3)."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a learner goes through a task."""
+
+    batch_size: int = setting(256, "images a step")
+    epochs: int = setting(5, "passes over the training images of a task")
+    rate: float = setting(1e-3, "learning rate at the start of a task")
+    final_rate: float = setting(1e-3, "and at its end, reached along a cosine; the same: constant")
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        check_whole(self.batch_size, "batch_size", 1, 1_000_000)
+        check_whole(self.epochs, "epochs", 1, 1_000_000)
+        check_number(self.rate, "rate", 0, 1e3)
+        check_number(self.final_rate, "final_rate", 0, 1e3)
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """The learning rate of a step, the first being 0."""
+        done = step / max(1, steps - 1)
+        left = 0.5 * (1 + math.cos(math.pi * done))
+        return self.final_rate + (self.rate - self.final_rate) * left
+
+
+class Lesson(NamedTuple):
+    """A batch to learn from, its place in the task and its learning rate."""
+
+    batch: Batch
+    step: int
+    rate: float
+
+
+def lessons(task: Task, pace: Pace, device: str) -> Iterator[Lesson]:
+    """Go through a task; an epoch's last batch is left out when it is not full, unless it is alone."""
+    steps = count_steps(task, pace)
+    drop = len(task.train) >= pace.batch_size
+    batches = task.batches(pace.batch_size, pace.epochs, device, drop_last=drop)
+    for step, batch in enumerate(batches):
+        yield Lesson(batch, step, pace.rate_at(step, steps))
+
+
+def count_steps(task: Task, pace: Pace) -> int:
+    """How many lessons a task has."""
+    drop = len(task.train) >= pace.batch_size
+    return task.count_batches(pace.batch_size, pace.epochs, drop_last=drop)
+
+
+def find_device(device: str) -> str:
+    """A device by its name; "auto" is a GPU where there is one."""
+    if device != "auto":
+        return check_device(device)
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,41 @@
+"""Every method by its name: METHODS, and `build` to make a learner of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from everlearn.learner import Learner, find_device
+from everlearn.methods import dcl, fine_tuning, joint
+from everlearn.settings import change_settings
+
+
+class Method(NamedTuple):
+    """How a method is set and built."""
+
+    settings: type
+    build: Callable[[Any, Any, str], Learner]
+    words: str
+
+
+METHODS: dict[str, Method] = {
+    "dcl": Method(dcl.Settings, dcl.DCL, "disentangled continual learning"),
+    "fine-tuning": Method(
+        fine_tuning.Settings, fine_tuning.FineTuning, "the current task only: the lower bound"
+    ),
+    "joint": Method(joint.Settings, joint.Joint, "all tasks so far together: the upper bound"),
+}
+
+
+def find_method(name: str) -> Method:
+    """Look a method up by its name."""
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; known: {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def build(name: str, stream: Any, device: str = "auto", **changes: Any) -> Learner:
+    """Make a learner for a stream; `changes` are settings of the method, by name."""
+    method = find_method(name)
+    settings = change_settings(method.settings(), changes, name)
+    return method.build(stream, settings, find_device(device))

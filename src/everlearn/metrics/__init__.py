@@ -1,0 +1,79 @@
+"""Numbers from rows: pure functions that need numpy alone."""
+
+from everlearn.metrics.cost import Cost, cost
+from everlearn.metrics.gap import recovery, stability_gap
+from everlearn.metrics.matrix import Curve, Table, curve, pooled, table
+from everlearn.metrics.one_shot import one_shot
+from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
+from everlearn.metrics.paper_curve import PaperCurve, paper_area, paper_curve
+from everlearn.metrics.probes import Series, ends_of_tasks, probes
+from everlearn.metrics.proportion import Interval, share, wilson
+from everlearn.metrics.rows import NotMeasuredError, Row
+from everlearn.metrics.seeds import Comparison, Spread, aggregate, compare
+from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
+from everlearn.metrics.summary import summarise
+from everlearn.metrics.theta import ThetaErrors, theta_errors
+from everlearn.metrics.transfer import (
+    average_accuracy,
+    backward_transfer,
+    forgetting,
+    forward_transfer,
+    last_learned,
+    learning_accuracy,
+    stream_average,
+)
+from everlearn.metrics.windows import (
+    largest_fall,
+    largest_rise,
+    windowed_forgetting,
+    windowed_plasticity,
+)
+
+__all__ = [
+    "Comparison",
+    "Cost",
+    "Curve",
+    "Interval",
+    "NotMeasuredError",
+    "PaperCurve",
+    "Row",
+    "Series",
+    "Spread",
+    "Table",
+    "ThetaErrors",
+    "aggregate",
+    "auroc",
+    "average_accuracy",
+    "average_precision",
+    "backward_transfer",
+    "compare",
+    "cost",
+    "curve",
+    "ends_of_tasks",
+    "forgetting",
+    "forward_transfer",
+    "fpr_at_tpr",
+    "largest_fall",
+    "largest_rise",
+    "last_learned",
+    "learning_accuracy",
+    "learning_curve_area",
+    "min_accuracy",
+    "one_shot",
+    "oscr",
+    "paper_area",
+    "paper_curve",
+    "pooled",
+    "probes",
+    "recovery",
+    "share",
+    "stability_gap",
+    "stream_average",
+    "summarise",
+    "table",
+    "theta_errors",
+    "wilson",
+    "windowed_forgetting",
+    "windowed_plasticity",
+    "worst_case_accuracy",
+]

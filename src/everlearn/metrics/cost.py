@@ -1,0 +1,57 @@
+"""What a run cost: steps, seconds, bytes, memory, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from everlearn.metrics.rows import NotMeasuredError, Row, of_kind
+
+
+class Cost(NamedTuple):
+    """The cost of all tasks learned.
+
+    Attributes:
+        steps: of the optimiser.
+        seconds: learning, without evaluation.
+        evaluation_seconds: evaluating.
+        images: trained on, each as often as it was used.
+        bytes: stored after the last task, by what they hold.
+        peak_memory: bytes.
+        parameters: after the last task.
+    """
+
+    steps: int
+    seconds: float
+    evaluation_seconds: float
+    images: int
+    bytes: dict[str, int]
+    peak_memory: int
+    parameters: int
+
+    @property
+    def images_per_second(self) -> float | None:
+        """Images trained on a second of learning; None where no time went by."""
+        return self.images / self.seconds if self.seconds > 0 else None
+
+    @property
+    def total_bytes(self) -> int:
+        """All bytes stored after the last task."""
+        return sum(self.bytes.values())
+
+
+def cost(rows: Iterable[Row]) -> Cost:
+    """Add up the task rows; of two rows for one task the later one holds."""
+    tasks = {row["learned"]: row for row in of_kind(rows, "task")}
+    if not tasks:
+        raise NotMeasuredError("no task row was found; a cost needs one a task learned")
+    last = tasks[max(tasks)]
+    return Cost(
+        steps=last["step"],
+        seconds=sum(row["seconds"] for row in tasks.values()),
+        evaluation_seconds=sum(row["evaluation_seconds"] for row in tasks.values()),
+        images=sum(row["images"] for row in tasks.values()),
+        bytes=dict(last["bytes"]),
+        peak_memory=max(row["peak_memory"] for row in tasks.values()),
+        parameters=last["parameters"],
+    )

@@ -1,0 +1,92 @@
+"""Several seeds: their spread, and two methods compared over the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from everlearn.border import check_finite, check_number
+from everlearn.metrics import student
+from everlearn.metrics.rows import Floats
+
+MOST = 40  # seeds whose signs can all be flipped: 2^20 sums a half
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation (n - 1) over seeds, and Student's interval for the mean."""
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+    seeds: int
+
+
+class Comparison(NamedTuple):
+    """First minus second method over the same seeds.
+
+    Attributes:
+        spread: of the differences.
+        t_test: p of the two-sided paired t-test.
+        sign_flip: p of the exact two-sided sign-flip test.
+    """
+
+    spread: Spread
+    t_test: float
+    sign_flip: float
+
+
+def aggregate(values: Collection[float], confidence: float = 0.95) -> Spread:
+    """Sum up one number a seed, of two seeds or more."""
+    check_number(confidence, "confidence", 0.0, 1 - 1e-12)
+    array = np.array([check_finite(value, "a seed's value") for value in values])
+    if len(array) < 2:
+        raise ValueError(f"a spread needs 2 seeds or more, found {len(array)}; run more seeds")
+    mean, sd, count = float(array.mean()), float(array.std(ddof=1)), len(array)
+    half = student.quantile(confidence, count - 1) * sd / count**0.5
+    return Spread(mean, sd, mean - half, mean + half, count)
+
+
+def compare(
+    first: Mapping[int, float], second: Mapping[int, float], confidence: float = 0.95
+) -> Comparison:
+    """Compare two methods by their numbers for the same seeds.
+
+    Args:
+        first: seed -> number.
+        second: likewise, for the same seeds.
+    """
+    if first.keys() != second.keys():
+        found = f"{sorted(first)} and {sorted(second)}"
+        raise ValueError(f"both methods must have run the same seeds, found {found}")
+    if len(first) > MOST:
+        raise ValueError(f"a comparison takes up to {MOST} seeds, found {len(first)}")
+    differences = np.array([first[seed] - second[seed] for seed in sorted(first)], np.float64)
+    spread = aggregate(differences.tolist(), confidence)
+    return Comparison(spread, _t_test(spread), _sign_flip(differences))
+
+
+def _t_test(spread: Spread) -> float:
+    if spread.sd == 0:
+        return 1.0 if spread.mean == 0 else 0.0
+    return student.two_sided(spread.mean / spread.sd * spread.seeds**0.5, spread.seeds - 1)
+
+
+def _sign_flip(differences: Floats) -> float:
+    """Share of all 2^n choices of signs whose sum is as far from 0 as the one found."""
+    half = len(differences) // 2
+    left, right = _signed_sums(differences[:half]), np.sort(_signed_sums(differences[half:]))
+    # Sums that are equal on paper may differ in their last bits.
+    far = abs(differences.sum()) - 1e-9 * abs(differences).sum()
+    over = len(right) - np.searchsorted(right, far - left, "left")
+    under = np.searchsorted(right, -far - left, "right")
+    return min(1.0, float((over + under).sum()) / (len(left) * len(right)))
+
+
+def _signed_sums(values: Floats) -> Floats:
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums

@@ -1,0 +1,124 @@
+"""One run as one line of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from everlearn.metrics.cost import cost
+from everlearn.metrics.matrix import Table, pooled, table
+from everlearn.metrics.one_shot import one_shot
+from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
+from everlearn.metrics.paper_curve import paper_area, paper_curve
+from everlearn.metrics.probes import ends_of_tasks, probes
+from everlearn.metrics.proportion import wilson
+from everlearn.metrics.rows import NotMeasuredError, Row, of_kind
+from everlearn.metrics.stability import min_accuracy, worst_case_accuracy
+from everlearn.metrics.theta import theta_errors
+from everlearn.metrics.transfer import (
+    average_accuracy,
+    backward_transfer,
+    forgetting,
+    forward_transfer,
+    learning_accuracy,
+)
+
+Line = dict[str, float | int | None]
+Source = TypeVar("Source")
+Result = TypeVar("Result")
+
+
+def summarise(rows: Iterable[Row], costs: Iterable[Row] = ()) -> Line:
+    """Sum a run up; None stands for what was not measured.
+
+    Args:
+        rows: of all kinds.
+        costs: task rows, where they are kept apart from the others.
+    """
+    everything = [*rows, *costs]
+    parts = (_matrix, _stability, _cost, _theta, _one_shot, _open_set)
+    return {name: value for part in parts for name, value in part(everything).items()}
+
+
+def _matrix(rows: list[Row]) -> Line:
+    matrix = table(rows)
+    low, high = _bounds(matrix)
+    return {
+        "tasks": int(matrix.learned.max(initial=-1)) + 1,
+        "average_accuracy": _or_none(average_accuracy, matrix),
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "learning_accuracy": _or_none(learning_accuracy, matrix),
+        "forgetting": _or_none(forgetting, matrix),
+        "backward_transfer": _or_none(backward_transfer, matrix),
+        "forward_transfer": _or_none(forward_transfer, matrix),
+    }
+
+
+def _bounds(matrix: Table) -> tuple[float | None, float | None]:
+    """Wilson's interval of the last counts, pooled over the tasks learned."""
+    points = pooled(matrix)
+    if not points.total[-1:].any():
+        return None, None
+    low, high = wilson(points.right[-1], points.total[-1])
+    return float(low), float(high)
+
+
+def _stability(rows: list[Row]) -> Line:
+    series, ends = probes(rows), ends_of_tasks(rows)
+    return {
+        "min_accuracy": _or_none(lambda s: min_accuracy(s, ends), series),
+        "worst_case_accuracy": _or_none(lambda s: worst_case_accuracy(s, ends), series),
+    }
+
+
+def _cost(rows: list[Row]) -> Line:
+    spent = _or_none(cost, rows)
+    return {
+        "steps": spent and spent.steps,
+        "seconds": spent and spent.seconds,
+        "evaluation_seconds": spent and spent.evaluation_seconds,
+        "images_per_second": spent and spent.images_per_second,
+        "bytes": spent and spent.total_bytes,
+        "peak_memory": spent and spent.peak_memory,
+        "parameters": spent and spent.parameters,
+    }
+
+
+def _theta(rows: list[Row]) -> Line:
+    errors = theta_errors(rows)
+    if not len(errors.learned):
+        return {}
+    return {
+        "theta_rmse": float(errors.every[-1]),
+        "theta_linear_rmse": float(errors.linear[-1]),
+        "theta_translation_rmse": float(errors.translation[-1]),
+    }
+
+
+def _one_shot(rows: list[Row]) -> Line:
+    return {
+        f"one_shot_{mode}_{factors}_{classes}": count.right / count.total if count.total else None
+        for (mode, factors, classes), count in one_shot(rows).items()
+    }
+
+
+def _open_set(rows: list[Row]) -> Line:
+    found = of_kind(rows, "open-set")
+    if not found:
+        return {}
+    known, unknown = found[-1]["known"], found[-1]["unknown"]
+    return {
+        "open_set_auroc": auroc(known, unknown),
+        "open_set_average_precision": average_precision(known, unknown),
+        "open_set_fpr_at_95_tpr": fpr_at_tpr(known, unknown),
+        "open_set_oscr": oscr(known, unknown, found[-1]["right"]),
+        "open_set_paper_area": paper_area(paper_curve(known, unknown)),
+    }
+
+
+def _or_none(number: Callable[[Source], Result], source: Source) -> Result | None:
+    try:
+        return number(source)
+    except NotMeasuredError:
+        return None

@@ -1,0 +1,35 @@
+"""Nets by their names, and the fast way to train them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from everlearn.nets.convnet import ConvNet
+from everlearn.nets.resnet import ResNet18
+
+Builder = Callable[[int, int, int], nn.Module]
+
+NETS: dict[str, Builder] = {
+    "resnet18": lambda channels, outputs, size: ResNet18(channels, outputs),
+    "resnet18-small": lambda channels, outputs, size: ResNet18(channels, outputs, "small"),
+    "convnet": lambda channels, outputs, size: ConvNet(channels, outputs, size),
+    "convnet-pooled": lambda channels, outputs, size: ConvNet(channels, outputs, size, pooled=True),
+}
+
+
+def build_net(name: str, channels: int, outputs: int, size: int, seed: int) -> nn.Module:
+    """Build a net whose weights follow from the seed; torch's own generator is left as it was."""
+    if name not in NETS:
+        raise ValueError(f"unknown net {name!r}; known: {', '.join(NETS)}")
+    with torch.random.fork_rng(devices=[]):
+        # torch.manual_seed would seed GPUs, too.
+        torch.default_generator.manual_seed(seed)
+        return NETS[name](channels, outputs, size)
+
+
+def count_parameters(net: nn.Module) -> int:
+    """How many numbers a net learns."""
+    return sum(weight.numel() for weight in net.parameters())

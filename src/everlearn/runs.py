@@ -1,0 +1,124 @@
+"""Runs that are kept: a method learns a stream in a folder, and goes on there after any stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from everlearn import evaluate
+from everlearn.exam import Plan, Row
+from everlearn.learner import Learner, find_device
+from everlearn.methods import build, find_method
+from everlearn.metrics import summarise
+from everlearn.results import Run, flatten, read_costs, read_rows, unflatten
+from everlearn.settings import change_settings, list_settings
+from everlearn.stream import read_stream
+
+Folder = str | PathLike[str]
+
+
+def start(
+    folder: Folder,
+    method: str,
+    stream: Any,
+    plan: Plan | None = None,
+    device: str = "auto",
+    save_seconds: float = 30.0,
+    **changes: Any,
+) -> Iterator[Row]:
+    """Begin a run in a new folder; rows come as they are written there.
+
+    Args:
+        save_seconds: after the first task that ends so long after the last checkpoint, write one.
+        changes: settings of the method, by name.
+    """
+    plan, device = plan or Plan(), find_device(device)
+    settings = change_settings(find_method(method).settings(), changes, method)
+    learner = build(method, stream, device, **changes)
+    kept = {
+        "method": method,
+        "settings": list_settings(settings),
+        "plan": asdict(plan),
+        "device": device,
+        "save_seconds": save_seconds,
+    }
+    run = Run.create(folder, stream.to_json(), kept, _gpu(device))
+    return _work(run, stream, learner, plan, save_seconds)
+
+
+def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
+    """Go on with a run from its last checkpoint, on the device it began on.
+
+    Args:
+        data: folder of the data sets, for a stream of real images.
+    """
+    run = Run.open(folder)
+    kept = run.settings
+    device = find_device(kept["device"])
+    run.gpu = _gpu(device)
+    stream, plan = read_stream(run.stream, data), Plan(**kept["plan"])
+    learner = build(kept["method"], stream, device, **kept["settings"])
+    return _work(run, stream, learner, plan, kept["save_seconds"])
+
+
+def load_learner(folder: Folder, device: str = "auto", data: str | Path | None = None) -> Learner:
+    """The learner of a run as it was at the last checkpoint, on any device."""
+    run = Run.open(folder)
+    learner = build(
+        run.settings["method"], read_stream(run.stream, data), device, **run.settings["settings"]
+    )
+    point = run.checkpoint()
+    if point is None:
+        raise ValueError(f"{folder} has no checkpoint yet; let the run get through its first tasks")
+    learner.load_state(to_tensors(unflatten(point.arrays, point.values)))
+    return learner
+
+
+def _work(run: Run, stream: Any, learner: Learner, plan: Plan, seconds: float) -> Iterator[Row]:
+    with run.writing():
+        point, saved = run.checkpoint(), monotonic()
+        first, step = 0, 0
+        if point is not None:
+            learner.load_state(to_tensors(unflatten(point.arrays, point.values)))
+            first, step = point.task + 1, point.step
+        for row in evaluate.run(stream, learner, plan, start=first, step=step):
+            run.append(row)
+            if row["kind"] == "task" and _is_time(row, stream, saved, seconds):
+                run.save(row["learned"], row["step"], *flatten(to_arrays(learner.state())))
+                saved = monotonic()
+            yield row
+        run.finish(summarise(read_rows(run.folder), read_costs(run.folder)))
+
+
+def _is_time(row: Row, stream: Any, saved: float, seconds: float) -> bool:
+    return row["learned"] + 1 == stream.tasks or monotonic() - saved >= seconds
+
+
+def to_arrays(state: Any) -> Any:
+    """A state with arrays in the place of tensors."""
+    if isinstance(state, Tensor):
+        return state.detach().cpu().numpy()
+    if isinstance(state, dict):
+        return {name: to_arrays(part) for name, part in state.items()}
+    return [to_arrays(part) for part in state] if isinstance(state, list) else state
+
+
+def to_tensors(state: Any) -> Any:
+    """A state with tensors in the place of arrays."""
+    if isinstance(state, np.ndarray):
+        return torch.from_numpy(state)
+    if isinstance(state, dict):
+        return {name: to_tensors(part) for name, part in state.items()}
+    return [to_tensors(part) for part in state] if isinstance(state, list) else state
+
+
+def _gpu(device: str) -> str | None:
+    return None if device == "cpu" else torch.cuda.get_device_name(device)

@@ -1,0 +1,133 @@
+"""One run as one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from everlearn.metrics import one_shot, share, summarise, wilson
+
+
+def _counts(kind: str, learned: int, tested: int, right: int, step: int = 0) -> dict:
+    return {
+        "kind": kind,
+        "step": step,
+        "learned": learned,
+        "tested": tested,
+        "right": right,
+        "total": 100,
+    }
+
+
+def _task(learned: int, step: int) -> dict:
+    return {
+        "kind": "task",
+        "learned": learned,
+        "step": step,
+        "images": 50,
+        "seconds": 5.0,
+        "evaluation_seconds": 1.0,
+        "loss": 0.5,
+        "bytes": {"net": 40, "memory": 2},
+        "parameters": 10,
+        "peak_memory": 77,
+    }
+
+
+def _one_shot(mode: str, right: int, total: int = 10) -> dict:
+    return {
+        "kind": "one-shot",
+        "step": 0,
+        "learned": 1,
+        "mode": mode,
+        "factors": "grid",
+        "classes": 5,
+        "right": right,
+        "total": total,
+    }
+
+
+TESTS = [_counts("test", 0, 0, 90), _counts("test", 1, 0, 60), _counts("test", 1, 1, 80)]
+BEFORE = [_counts("test", -1, 0, 10), _counts("test", -1, 1, 10), _counts("test", 0, 1, 30)]
+PROBES = [
+    *(_counts("probe", 0, 0, 80, 1), _counts("probe", 1, 0, 20, 2)),
+    *(_counts("probe", 1, 0, 50, 3), _counts("probe", 1, 1, 60, 3)),
+]
+COSTS = [_task(0, 1), _task(1, 3)]
+
+
+def test_a_line_of_a_whole_run():
+    line = summarise([*TESTS, *BEFORE, *PROBES], COSTS)
+    low, high = wilson(140, 200)
+    assert line == {
+        "tasks": 2,
+        "average_accuracy": pytest.approx(0.7),
+        "accuracy_low": pytest.approx(float(low)),
+        "accuracy_high": pytest.approx(float(high)),
+        "learning_accuracy": pytest.approx(0.85),
+        "forgetting": pytest.approx(0.3),
+        "backward_transfer": pytest.approx(-0.3),
+        "forward_transfer": pytest.approx(0.2),
+        "min_accuracy": pytest.approx(0.2),
+        "worst_case_accuracy": pytest.approx(0.4),
+        "steps": 3,
+        "seconds": 10.0,
+        "evaluation_seconds": 2.0,
+        "images_per_second": 10.0,
+        "bytes": 42,
+        "peak_memory": 77,
+        "parameters": 10,
+    }
+
+
+def test_what_was_not_measured_is_none():
+    line = summarise(TESTS, [])
+    assert line["average_accuracy"] == pytest.approx(0.7)
+    for name in ("forward_transfer", "min_accuracy", "worst_case_accuracy", "steps", "bytes"):
+        assert line[name] is None
+
+
+def test_a_run_without_rows_has_a_line_too():
+    line = summarise([], [])
+    assert line.pop("tasks") == 0
+    assert set(line.values()) == {None}
+
+
+def test_task_rows_may_stand_among_the_others():
+    assert summarise([*TESTS, *PROBES, *COSTS]) == summarise([*TESTS, *PROBES], COSTS)
+
+
+def test_a_broken_row_is_not_taken_for_one_that_is_missing():
+    with pytest.raises(ValueError, match="found 101 of 100"):
+        summarise([_counts("test", 0, 0, 101)])
+    with pytest.raises(ValueError, match="found 101 of 100"):
+        summarise([*TESTS, _counts("probe", 0, 0, 101)])
+
+
+def test_one_shot_rows_enter_by_their_setting_and_the_last_holds():
+    rows = [_one_shot("standard", 1), _one_shot("standard", 9), _one_shot("generalised", 0, 0)]
+    line = summarise(rows)
+    assert line["one_shot_standard_grid_5"] == share(9, 10)
+    assert line["one_shot_generalised_grid_5"] is None
+    assert [setting.mode for setting in one_shot(rows)] == ["generalised", "standard"]
+
+
+def test_open_set_and_theta_rows_enter_when_they_exist():
+    open_set = {"kind": "open-set", "step": 0, "learned": 1, "right": [1, 0]}
+    early = {**open_set, "known": [0.9, 0.9], "unknown": [0.1]}
+    late = {**open_set, "known": [0.1, 0.2], "unknown": [0.8, 0.9]}
+    theta = {"kind": "theta", "learned": 1, "tested": 0, "squares": [0, 0, 4, 0, 0, 4], "total": 1}
+    line = summarise([early, late, theta])
+    assert line["open_set_auroc"] == line["open_set_average_precision"] == 1
+    assert line["open_set_fpr_at_95_tpr"] == 0
+    assert line["open_set_oscr"] == 0.5
+    assert line["open_set_paper_area"] == pytest.approx(1)
+    assert line["theta_linear_rmse"] == 0
+    assert line["theta_translation_rmse"] == 2
+    assert line["theta_rmse"] == pytest.approx((8 / 6) ** 0.5)
+
+
+def test_a_line_is_json():
+    line = summarise([*TESTS, *PROBES, _one_shot("standard", 3)], COSTS)
+    assert json.loads(json.dumps(line)) == line

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# Nets here are so small that threads wait for one another longer than they work.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import torch
 from hypothesis import settings

@@ -348,26 +348,6 @@ def test_a_data_set_can_be_drawn_and_exported(tmp_path):
     assert call("export", tmp_path / "data", "--only", "0", *data)[0] == 0
 
 
-def test_the_quickstart_gathers_its_pictures_on_one_page(tmp_path):
-    answer = python("-m", "everlearn", "quickstart", "--out", str(tmp_path / "look"))
-    assert (answer.returncode, answer.stderr) == (0, "")
-    names = {p.name for p in (tmp_path / "look").iterdir()}
-    assert names == {
-        "index.html",
-        "shapes.png",
-        "factors.png",
-        "sweep.png",
-        "stream.gif",
-        "stream.json",
-    }
-    assert Stream.from_json((tmp_path / "look" / "stream.json").read_text()) == Stream()
-    page = (tmp_path / "look" / "index.html").read_text()
-    assert page.count("base64,") == 4
-    assert "http" not in page
-    for words in ("3,125,000", "5,000", "index.html"):
-        assert words in answer.stdout
-
-
 def test_speeds_are_measured():
     code, out, _ = call("bench", "render", "--size", "64,128", "--seconds", "0.01")
     assert code == 0

@@ -29,11 +29,12 @@ def run(
         step: optimiser steps done before.
     """
     plan, end = plan or Plan(), stream.tasks if tasks is None else tasks
-    exam = Exam(stream, learner, plan, end)
+    exam, last = Exam(stream, learner, plan, end), -1 if end is None else end - 1
     if start == 0:
         yield from exam.before()
+    following: Any = stream[start] if start != end else None
     for index in count(start) if end is None else range(start, end):
-        task, began, testing, losses = stream[index], perf_counter(), 0.0, []
+        task, began, testing, losses = following, perf_counter(), 0.0, []
         for loss in learner.learn(task):
             losses.append(loss)
             step += 1
@@ -41,9 +42,9 @@ def run(
                 since = perf_counter()
                 yield from list(exam.probe(step, index))
                 testing += perf_counter() - since
+        following = stream[index + 1] if index != last else None  # made while a GPU is still busy
         mean = check_losses(losses, index, step)
         learned = perf_counter()
-        last = -1 if end is None else end - 1
         yield from list(exam.after(step, task, last))
         yield {
             "kind": "task",

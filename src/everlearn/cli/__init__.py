@@ -8,9 +8,15 @@ import typer
 
 from everlearn import __version__
 from everlearn.cli.bench import app as bench
+from everlearn.cli.compare import compare
 from everlearn.cli.draw import app as draw
 from everlearn.cli.export import export
+from everlearn.cli.jobs import StoppedError
+from everlearn.cli.methods import methods
 from everlearn.cli.quickstart import quickstart
+from everlearn.cli.report import report
+from everlearn.cli.run import resume
+from everlearn.cli.run import run as learn
 from everlearn.cli.say import complain, in_words
 
 BAD_INPUT, STOPPED = 2, 130
@@ -22,7 +28,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+# Settings of methods are no options of typer: they stand among the words of a command.
+_FREE = {"ignore_unknown_options": True}
 app.command()(quickstart)
+app.command(context_settings=_FREE)(learn)
+app.command()(resume)
+app.command(context_settings=_FREE)(compare)
+app.command()(report)
+app.command()(methods)
 app.add_typer(draw, name="draw")
 app.command()(export)
 app.add_typer(bench, name="bench")
@@ -51,12 +64,34 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = app(args=arguments, prog_name="everlearn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
+    except StoppedError as error:
+        complain(str(error))
+        return STOPPED
     except _USAGE as error:
         complain(error.format_message())
         return BAD_INPUT
     except (ValueError, TypeError, IndexError, OSError, ImportError) as error:
         complain(in_words(error))
         return BAD_INPUT
+    except (ArithmeticError, RuntimeError) as error:
+        complain(_explain(error))
+        return BAD_INPUT
     if code == STOPPED:
         complain("stopped by hand")
     return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> str:
+    """Tell what stopped a learner; any other error is a fault of ours and is raised again."""
+    import torch
+
+    from everlearn.exam.costs import DivergedError
+
+    if isinstance(error, torch.OutOfMemoryError):
+        return (
+            "the GPU is out of memory; lower --batch-size or --size, or use --device cpu, "
+            "in another folder"
+        )
+    if not isinstance(error, DivergedError):
+        raise error
+    return str(error)

@@ -1,4 +1,4 @@
-"""The options that describe a stream, in one place for every command that takes one."""
+"""The options of a stream and of exams, in one place for every command that takes them."""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import typer
 
 from everlearn.cli.settings import build_stream
+
+Command = Callable[..., None]
 
 
 class Choice(NamedTuple):
@@ -46,25 +48,66 @@ CHOICES = {
 }
 
 
-def takes_stream(command: Callable[..., None]) -> Callable[..., None]:
+# The same words as those of everlearn.exam.Plan, which is not loaded for a help text.
+EXAMS = {
+    "every": Choice(str, "", "Test after so many tasks, and after the last."),
+    "test-tasks": Choice(str, "", "Test so many of the tasks met, evenly spread; none: all."),
+    "test-images": Choice(str, "", "Test on so many images a task; none: all."),
+    "ahead": Choice(str, "", "Test so many tasks to come, too, and the learner before it learns."),
+    "within": Choice(bool, "no-within", "Test each task among its own classes only, too."),
+    "theta": Choice(bool, "theta", "Measure errors of maps, of a learner that tells them."),
+    "probe": Choice(str, "", "Probe the tasks met after so many steps; 0: never."),
+    "probe-images": Choice(str, "", "Images a task of a probe."),
+    "one-shot": Choice(str, "", "Numbers of new classes to tell apart at the end: 10,100."),
+    "open-set": Choice(bool, "no-open-set", "Tell known from unknown classes at the end."),
+    "finals": Choice(str, "", "Numbers of tasks after which to do as at the end, too: 200."),
+}
+
+
+def takes_stream(command: Command) -> Command:
     """Give a command the options of a stream in the place of its argument `stream`."""
-    names = {choice.replace("-", "_"): choice for choice in CHOICES}
+    parameters = [_parameter(name, choice, "The stream") for name, choice in CHOICES.items()]
+    return _replace(command, "stream", parameters, build_stream)
+
+
+def takes_changes(command: Command) -> Command:
+    """Give a command the same options in the place of `changes`: what was typed, or None."""
+    title = "The stream (what is not given is the preset's)"
+    parameters = [_parameter(name, choice, title, False) for name, choice in CHOICES.items()]
+    return _replace(command, "changes", parameters, dict)
+
+
+def takes_plan(command: Command) -> Command:
+    """Give a command the options of a plan in the place of `exams`: what was typed, or None."""
+    title = "The exams (what is not given is the preset's)"
+    parameters = [_parameter(name, choice, title, False) for name, choice in EXAMS.items()]
+    return _replace(command, "exams", parameters, dict)
+
+
+def _replace(
+    command: Command, place: str, parameters: list[Parameter], use: Callable[[dict[str, Any]], Any]
+) -> Command:
+    """A command with options in the place of one argument, which is made of them."""
 
     def with_options(**given: Any) -> None:
-        described = {choice: given.pop(name) for name, choice in names.items()}
-        command(stream=build_stream(described), **given)
+        typed = {dashed(one.name): given.pop(one.name) for one in parameters}
+        command(**{place: use(typed)}, **given)
 
-    own = [p for p in signature(command).parameters.values() if p.name != "stream"]
-    more = [_parameter(name, choice) for name, choice in names.items()]
-    with_options.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+    own = [p for p in signature(command).parameters.values() if p.name != place]
+    with_options.__signature__ = Signature([*own, *parameters])  # type: ignore[attr-defined]
     with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
     return with_options
 
 
-def _parameter(name: str, choice: str) -> Parameter:
-    kind, default, words = CHOICES[choice]
-    flag = f"--{choice}/--no-{choice}" if kind is bool and default else f"--{choice}"
-    option = typer.Option(
-        None, flag, help=words, show_default=default or False, rich_help_panel="The stream"
-    )
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)
+def dashed(name: str) -> str:
+    """A name as it is typed."""
+    return name.replace("_", "-")
+
+
+def _parameter(name: str, choice: Choice, panel: str, shown: bool = True) -> Parameter:
+    kind, default, words = choice
+    flag = f"--{name}/--no-{name}" if kind is bool and default else f"--{name}"
+    told = (shown and default) or False
+    option = typer.Option(None, flag, help=words, show_default=told, rich_help_panel=panel)
+    place = name.replace("-", "_")
+    return Parameter(place, Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)

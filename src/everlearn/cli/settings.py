@@ -29,15 +29,21 @@ _ARRAYS = {"size": "size", "channels": "channels"}
 _OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
 
 
-def build_stream(given: Given) -> Stream | ArrayStream:
-    """Build the stream that options describe; an option that is None was not given."""
+def build_stream(given: Given, usual: Stream | None = None) -> Stream | ArrayStream:
+    """Build the stream that options describe; an option that is None was not given.
+
+    Args:
+        usual: the stream that options change when none is named.
+    """
     from everlearn.stream import Stream
 
     if given["name"] is not None and given["stream"] is not None:
         raise ValueError("give --name or --stream, not both: the file says which data it is of")
     if given["name"] is not None:
         return _build_arrays(given)
-    base = Stream() if given["stream"] is None else read_stream(given["stream"], given["data"])
+    base: Stream | ArrayStream = usual or Stream()
+    if given["stream"] is not None:
+        base = read_stream(given["stream"], given["data"])
     if not isinstance(base, Stream):
         return base.with_changes(**_array_changes(given))
     if given["data"] is not None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from everlearn.learner import Learner
+
+_STATM = Path("/proc/self/statm")
 
 
 class DivergedError(ArithmeticError):
@@ -37,8 +40,8 @@ def check_losses(losses: Sequence[float | Tensor], task: int, step: int) -> floa
 
 
 def count_costs(learner: Learner, full: bool) -> dict[str, Any]:
-    """Memory used so far at most; in full, also the bytes a learner keeps, by what they are."""
-    costs: dict[str, Any] = {"peak_memory": peak_memory(learner.device)}
+    """Memory in use now and at most; in full, also the bytes a learner keeps, by what they are."""
+    costs = count_memory(learner.device)
     if full:
         state = learner.state()
         costs["bytes"] = {name: count_bytes(part) for name, part in state.items()}
@@ -46,12 +49,16 @@ def count_costs(learner: Learner, full: bool) -> dict[str, Any]:
     return costs
 
 
-def peak_memory(device: str) -> int:
-    """The most bytes that were in use at once: on the GPU, or in all of the process."""
+def count_memory(device: str) -> dict[str, Any]:
+    """Bytes in use: of the process, and where it computes now and at most so far."""
+    pages = int(_STATM.read_text().split()[1]) if _STATM.exists() else 0
+    used = {"host_memory": pages * resource.getpagesize()}
     if device != "cpu":
-        return torch.cuda.max_memory_allocated(device)
+        now, most = torch.cuda.memory_allocated(device), torch.cuda.max_memory_allocated(device)
+        return used | {"memory": now, "peak_memory": most}
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return used | {"memory": used["host_memory"], "peak_memory": most}
 
 
 def count_bytes(state: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,10 +46,10 @@ def one_shot(
     memory = learner.memory.empty() if mode == "standard" else learner.memory.copy()
     fill(memory, new, range(new.first_class, new.first_class + classes), _device(learner))
     right = total = 0
-    for images, labels in questions_of(new, classes, questions, _device(learner)):
-        found = learner.match(images, memory, 1).labels[:, 0]
-        right += int((found == labels).sum())
-        total += len(labels)
+    for asked in questions_of(new, classes, questions, _device(learner)):
+        found = learner.match(asked.images, memory, 1).labels[:, 0]
+        right += int((found == asked.labels).sum())
+        total += len(asked.labels)
     return {
         "kind": "one-shot",
         "mode": mode,
@@ -81,34 +81,39 @@ def fill(memory: Any, stream: Stream, classes: range, device: str) -> None:
         memory.add(list(part), stream.exemplars(part, device).images)
 
 
-def questions_of(
-    stream: Stream, classes: int, most: int, device: str
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Test images and labels of the first classes of a stream, spread evenly when there are many."""
+class Questions(NamedTuple):
+    """Images, their classes and their true maps."""
+
+    images: Tensor
+    labels: Tensor
+    theta: Tensor
+
+
+def questions_of(stream: Stream, classes: int, most: int, device: str) -> Iterator[Questions]:
+    """Test images of the first classes of a stream, spread evenly when there are many."""
     each = stream.classes_per_task
-    tasks = -(-classes // each)
     last = stream.first_class + classes
-    shown = spread(tasks, max(1, most // each))
+    shown = spread(-(-classes // each), max(1, most // each))
     images = max(1, most // len(shown))
-    waiting: list[tuple[Tensor, Tensor]] = []
+    waiting: list[Questions] = []
     for index in shown:
         waiting.append(_questions(stream[index], images, last, device))
-        if sum(len(labels) for _, labels in waiting) >= _AT_ONCE:
+        if sum(len(part.labels) for part in waiting) >= _AT_ONCE:
             yield _join(waiting)
             waiting = []
     if waiting:
         yield _join(waiting)
 
 
-def _questions(task: Task, images: int, last: int, device: str) -> tuple[Tensor, Tensor]:
+def _questions(task: Task, images: int, last: int, device: str) -> Questions:
     rows = [row for row in spread(len(task.test), images) if task.test.labels[row] < last]
     batch = task.test.batch(rows, device)
-    return batch.images, batch.labels
+    assert batch.theta is not None  # sprites have maps
+    return Questions(batch.images, batch.labels, batch.theta)
 
 
-def _join(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    images, labels = zip(*parts, strict=True)
-    return torch.cat(images), torch.cat(labels)
+def _join(parts: list[Questions]) -> Questions:
+    return Questions(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def _device(learner: Remembers) -> str:

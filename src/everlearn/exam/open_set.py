@@ -26,8 +26,8 @@ def open_set(stream: Stream, learner: Remembers, classes: int = 1000, questions:
     known, right = _known_scores(stream, learner, memory, max(1, questions // len(chosen)))
     unknown: list[float] = []
     fresh = new_classes(stream, learner)
-    for images, _ in questions_of(fresh, len(chosen), len(known), str(memory.device)):
-        unknown += _scores(learner, images, memory)[0]
+    for asked in questions_of(fresh, len(chosen), len(known), str(memory.device)):
+        unknown += _scores(learner, asked.images, memory)[0]
     return {"kind": "open-set", "known": known, "unknown": unknown, "right": right}
 
 

@@ -8,6 +8,7 @@ from the paper is in docs/methods/dcl.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,16 +29,18 @@ from everlearn.warp import compose, invert, normalise, similarities
 
 @dataclass(frozen=True)
 class Settings:
-    """What DCL can be told. The paper's: a constant rate, no jitter, no refinement."""
+    """What DCL can be told. The paper's: a constant rate, no jitter."""
 
     pace: Pace = Pace(final_rate=1e-5)
     net: str = setting("resnet18", "which net tells the map")
     image_loss: float = setting(0.0, "weight of the loss between normalised image and exemplar")
     masked: int = setting(0, "entries of the map, of six, that a step leaves out of its loss")
     fresh: bool = setting(True, "start the optimiser afresh with every task")
+    average: float = setting(
+        0.0, "answer with the mean of the nets after past tasks, this slow; 0.9"
+    )
     crop: float | None = setting(None, "compare a central part only, of this half-width; 0.36 say")
     sigma: float = setting(0.8, "an image is new when d1 > sigma * d2, its two nearest distances")
-    refine: int = setting(0, "how often the map is corrected by looking at the normalised image")
     jitter: float = setting(0.0, "part of each batch that is moved at random; 0.5 say")
     jitter_scale: float = setting(0.25, "its scale goes from exp(-this) to exp(this)")
     jitter_turn: float = setting(36.0, "its rotation, degrees either way")
@@ -47,8 +50,8 @@ class Settings:
         """Check every setting."""
         check_number(self.image_loss, "image_loss", 0, 1e6)
         check_whole(self.masked, "masked", 0, 5)
+        check_number(self.average, "average", 0, 0.9999)
         check_number(self.sigma, "sigma", 0, 1)
-        check_whole(self.refine, "refine", 0, 100)
         check_number(self.jitter, "jitter", 0, 1)
         check_number(self.jitter_scale, "jitter_scale", 0, 2)
         check_number(self.jitter_turn, "jitter_turn", 0, 180)
@@ -65,6 +68,8 @@ class DCL:
         self.batch_size = settings.pace.batch_size
         net = build_net(settings.net, canvas.channels, 6, canvas.size, stream.seed)
         self.net = fast.place(net, device)
+        self.answering = deepcopy(self.net).requires_grad_(False) if settings.average else self.net
+        self.tasks = 0
         self.memory = Exemplars(canvas.shape, device, settings.crop)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
         changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
@@ -84,6 +89,15 @@ class DCL:
             fast.set_rate(self.optimizer, rate)
             targets = self._targets(batch, shown)
             yield self._step(batch.images, maps_of(batch), moves[step], kept[step], *targets)
+        self._average()
+
+    def _average(self) -> None:
+        """Move the answering net towards the one that learns; at first it is the plain mean."""
+        self.tasks += 1
+        if self.settings.average:
+            share = max(1.0 - self.settings.average, 1.0 / self.tasks)
+            slow, now = self.answering.state_dict(), self.net.state_dict()
+            torch._foreach_lerp_(list(slow.values()), list(now.values()), share)
 
     def _remember(self, shown: Batch) -> None:
         labels = shown.labels.tolist()
@@ -114,12 +128,8 @@ class DCL:
 
     def theta(self, images: Tensor) -> Tensor:
         """Tell the map of each image, (B, 2, 3)."""
-        with fast.evaluating(self.net):
-            maps = fast.forward(self.net, images).reshape(-1, 2, 3)
-            for _ in range(self.settings.refine):
-                rest = fast.forward(self.net, normalise(images, maps)).reshape(-1, 2, 3)
-                maps = compose(maps, rest)
-        return maps
+        with fast.evaluating(self.answering):
+            return fast.forward(self.answering, images).reshape(-1, 2, 3)
 
     def normalise(self, images: Tensor) -> Tensor:
         """Bring images to canonical form."""
@@ -151,15 +161,23 @@ class DCL:
         return part
 
     def state(self) -> dict[str, Any]:
-        """Weights, exemplars and, where it crosses tasks, what the optimiser keeps."""
-        kept = [] if self.settings.fresh else fast.moments(self.optimizer)
-        return {"net": self.net.state_dict(), "optimizer": kept, "memory": self.memory.state()}
+        """Weights, exemplars and, where they are used, slow weights and what the optimiser keeps."""
+        return {
+            "net": self.net.state_dict(),
+            "average": self.answering.state_dict() if self.settings.average else {},
+            "optimizer": [] if self.settings.fresh else fast.moments(self.optimizer),
+            "memory": self.memory.state(),
+            "tasks": self.tasks,
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         self.net.load_state_dict(state["net"])
+        if self.settings.average:
+            self.answering.load_state_dict(state["average"])
         fast.load_moments(self.optimizer, state["optimizer"])
         self.memory.load_state(state["memory"])
+        self.tasks = state["tasks"]
 
 
 def move(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:

@@ -28,17 +28,17 @@ def place(net: nn.Module, device: str) -> nn.Module:
 
 
 def forward(net: nn.Module, images: Tensor) -> Tensor:
-    """Apply a net: as it is on a CPU, in bfloat16 (its head aside) on a GPU."""
-    if not images.is_cuda:
-        out: Tensor = net(images)
-        return out
-    names, weights = zip(*_narrowed(net), strict=True)
-    rounded = Narrow.apply(*weights)  # type: ignore[no-untyped-call]
-    narrow = dict(zip(names, rounded, strict=True))
-    small = images.to(torch.bfloat16, memory_format=torch.channels_last)
+    """Apply a net: as it is, but on a GPU in bfloat16 (its head aside) while it trains."""
     with steady():
+        if not (images.is_cuda and net.training):
+            out: Tensor = net(images.contiguous(memory_format=torch.channels_last))
+            return out
+        names, weights = zip(*_narrowed(net), strict=True)
+        rounded = Narrow.apply(*weights)  # type: ignore[no-untyped-call]
+        narrow = dict(zip(names, rounded, strict=True))
+        small = images.to(torch.bfloat16, memory_format=torch.channels_last)
         out = functional_call(net, narrow, (small,))
-    return out
+        return out
 
 
 def _narrowed(net: nn.Module) -> list[tuple[str, Tensor]]:

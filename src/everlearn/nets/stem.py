@@ -12,7 +12,7 @@ from everlearn.nets.norm import EPS, MOMENTUM, MOST, Norm
 
 _WIDTH = 64
 _PARTS = 256
-_ROWS = 64
+_FEW, _MANY = 32, 128
 
 
 class Stem(nn.Module):
@@ -60,8 +60,8 @@ class Fused(torch.autograd.Function):
         parts = torch.empty((_PARTS, 2, _WIDTH), device=x.device)
         moments = torch.empty((2, _WIDTH), device=x.device)
         kernel.convolve_kernel[(_PARTS,)](
-            images, taps, x, parts, rows, count, 2 * side, side, _span(rows, 2 * _ROWS),
-            KP=_whole(count), ROWS=2 * _ROWS, COLS=_WIDTH,
+            images, taps, x, parts, rows, count, 2 * side, side, _span(rows, _MANY),
+            KP=_whole(count), ROWS=_MANY, COLS=_WIDTH,
         )  # fmt: skip
         kernel.moments_kernel[(_WIDTH // 16,)](
             parts, moments, mean, var, rows, EPS, MOMENTUM, P=_PARTS, COLS=_WIDTH
@@ -69,9 +69,10 @@ class Fused(torch.autograd.Function):
         out = images.new_empty((len(images), side // 2, side // 2, _WIDTH))
         chosen = torch.empty(out.shape, dtype=torch.int8, device=x.device)
         pooled = rows // 4
-        kernel.pool_kernel[(-(-pooled // _ROWS),)](
-            x, scale, bias, moments, out, chosen, pooled, side, ROWS=_ROWS, COLS=_WIDTH
-        )
+        kernel.pool_kernel[(-(-pooled // _FEW),)](
+            x, scale, bias, moments, out, chosen, pooled, side,
+            ROWS=_FEW, COLS=_WIDTH, num_warps=8,
+        )  # fmt: skip
         ctx.save_for_backward(images, x, chosen, scale, moments)
         ctx.shape = weight.shape
         return out.permute(0, 3, 1, 2)
@@ -86,14 +87,14 @@ class Fused(torch.autograd.Function):
         rows, count = len(x), ctx.shape[1] * 49
         parts = torch.empty((_PARTS, 2, _WIDTH), device=x.device)
         kernel.pool_sums_kernel[(_PARTS,)](
-            slope, x, chosen, moments, parts, rows // 4, side, _span(rows // 4, _ROWS),
-            ROWS=_ROWS, COLS=_WIDTH,
+            slope, x, chosen, moments, parts, rows // 4, side, _span(rows // 4, _FEW),
+            ROWS=_FEW, COLS=_WIDTH, num_warps=8,
         )  # fmt: skip
         sums, whole = parts.sum(0), _whole(count)
         shares = torch.empty((_PARTS, whole, _WIDTH), device=x.device)
         kernel.weight_slope_kernel[(_PARTS, whole // 64)](
             slope, x, chosen, images, scale, moments, sums, shares, rows, count, 2 * side, side,
-            _span(rows, _ROWS), KP=whole, ROWS=_ROWS, COLS=_WIDTH,
+            _span(rows, _FEW), KP=whole, ROWS=_FEW, COLS=_WIDTH,
         )  # fmt: skip
         to_weight = shares.sum(0)[:count].t().reshape(ctx.shape).to(images.dtype)
         return None, to_weight, sums[1], sums[0], None, None

@@ -1,0 +1,117 @@
+"""A job: one run with all that it follows from; begun, gone on with, or left as it is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from everlearn.cli.progress import Row, follow
+from everlearn.cli.settings import Given, build_stream
+from everlearn.cli.values import list_kinds, read_value
+
+if TYPE_CHECKING:
+    from everlearn.exam import Plan
+
+
+class StoppedError(Exception):
+    """A run was stopped by hand; its words say how to go on."""
+
+
+class Asked(NamedTuple):
+    """What was typed about how to learn, but the methods.
+
+    Attributes:
+        changes: of the preset's stream, by option; None where nothing was typed.
+        exams: of the preset's plan, likewise.
+    """
+
+    preset: str
+    changes: Given
+    exams: Given
+    device: str
+    save_seconds: float
+
+    def with_seed(self, seed: int) -> Asked:
+        """The same with another seed."""
+        return self._replace(changes={**self.changes, "seed": seed})
+
+
+class Job(NamedTuple):
+    """A method that learns a stream in a folder."""
+
+    folder: Path
+    method: str
+    stream: Any
+    plan: Plan
+    device: str
+    save_seconds: float
+    settings: dict[str, Any]
+    data: Path | None
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return f"{self.method}, seed {self.stream.seed}"
+
+
+def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], asked: Asked) -> Job:
+    """Put together what was typed and what the preset says."""
+    from everlearn.methods import find_method
+    from everlearn.presets import find_preset
+    from everlearn.settings import change_settings
+
+    preset, data = find_preset(asked.preset), asked.changes["data"]
+    stream = build_stream(asked.changes, preset.stream)
+    folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
+    own = {**preset.settings.get(method, {}), **settings}
+    change_settings(find_method(method).settings(), own, method)  # before others take their hours
+    plan = change_plan(preset.plan, asked.exams)
+    return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data)
+
+
+def change_plan(plan: Plan, exams: Given) -> Plan:
+    """The same plan but for what was typed."""
+    kinds = list_kinds(plan)
+    typed = {name: text for name, text in exams.items() if text is not None}
+    fields = {name: name.replace("-", "_") for name in typed}
+    new = {fields[n]: read_value(t, kinds[fields[n]], f"--{n}") for n, t in typed.items()}
+    return replace(plan, **new)
+
+
+def begin(job: Job) -> None:
+    """Start a run in a new folder and see it through."""
+    see_through(_start(job), job.folder, job.name, job.stream.tasks)
+
+
+def ensure(job: Job) -> None:
+    """Have a run finished: begin it, go on with it, or leave it when it is done."""
+    from everlearn import runs
+    from everlearn.results import Run
+
+    try:
+        rows = _start(job)
+    except FileExistsError:  # the very same run is there: another one is a ValueError
+        if Run.open(job.folder).finished:
+            return
+        rows = runs.resume(job.folder, job.data)
+    see_through(rows, job.folder, job.name, job.stream.tasks)
+
+
+def see_through(rows: Iterable[Row], folder: Path, name: str, tasks: int | None) -> None:
+    """Show how a run is going until it ends, or say how to go on after a stop by hand."""
+    try:
+        follow(rows, name, tasks)
+    except KeyboardInterrupt:
+        words = f"stopped by hand; go on with: everlearn resume {shlex.quote(str(folder))}"
+        raise StoppedError(words) from None
+
+
+def _start(job: Job) -> Iterable[Row]:
+    from everlearn import runs
+
+    return runs.start(
+        job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, **job.settings
+    )

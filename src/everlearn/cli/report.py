@@ -1,0 +1,80 @@
+"""`everlearn report`: runs that exist as one table on the terminal, one plot and one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everlearn.cli.say import tell
+
+# Of the report's tables, what fits on a terminal; the page has all of it.
+COLUMNS = (
+    "method",
+    "seeds",
+    "average accuracy",
+    "interval",
+    "forgetting",
+    "stored",
+    "learning",
+)
+NO_PICTURES: dict[str, tuple[str, bytes]] = {}
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to.", show_default="the first one")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Everlearn report",
+) -> None:
+    """Print a table of runs, and write a plot and a page about them."""
+    check_plots()
+    write_report(folders, out or folders[0], title)
+
+
+def write_report(
+    folders: Sequence[Path],
+    out: Path,
+    title: str,
+    pictures: dict[str, tuple[str, bytes]] = NO_PICTURES,
+    command: str | None = None,
+) -> None:
+    """Print the table of some runs, write their page, and say where it is."""
+    from everlearn.report import report as write
+
+    page = write(folders, out, title, pictures, command)
+    print_table(folders)
+    tell(f"page, plot and table are in {out}; open {page} in a browser")
+
+
+def check_plots() -> None:
+    """Say that matplotlib is missing before hours are spent, not after."""
+    if find_spec("matplotlib") is None:
+        raise ImportError(
+            "plots need matplotlib, which is missing; run: pip install 'everlearn[plot]'"
+        )
+
+
+def print_table(folders: Sequence[Path]) -> None:
+    """Print what runs add up to, the best first."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from everlearn.report import group_runs, load_runs, make_tables
+
+    lines: dict[str, dict[str, str]] = {}
+    for table in make_tables(group_runs(load_runs(folders))):
+        if table.head[0] == COLUMNS[0]:
+            for row in table.rows:
+                lines.setdefault(row[0], {}).update(zip(table.head, row, strict=True))
+    shown = Table(COLUMNS[0], box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for head in COLUMNS[1:]:
+        shown.add_column(head.removeprefix("average "), justify="right", no_wrap=True)
+    for line in lines.values():
+        shown.add_row(*(line.get(head, "") for head in COLUMNS))
+    Console().print(shown)

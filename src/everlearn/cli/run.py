@@ -1,0 +1,76 @@
+"""`everlearn run` and `everlearn resume`: a method learns a stream in a folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everlearn.cli.jobs import Asked, begin, make_job, see_through
+from everlearn.cli.options import takes_changes, takes_plan
+from everlearn.cli.report import print_table
+from everlearn.cli.say import tell
+from everlearn.cli.settings import Given
+
+Preset = Annotated[str, typer.Option(help="Stream, exams and settings: quickstart, small, paper.")]
+Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]
+SaveSeconds = Annotated[
+    float, typer.Option(help="Write a checkpoint after so long, when a task ends.", min=0)
+]
+_SETTINGS = "Any setting of a method is an option, too; `everlearn methods METHOD` lists them."
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="METHOD", help=_SETTINGS, show_default=False)
+]
+
+
+@takes_plan
+@takes_changes
+def run(
+    changes: Given,
+    exams: Given,
+    words: Words = None,
+    preset: Preset = "small",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder.", show_default="out/runs/METHOD-PRESET-seedSEED"),
+    ] = None,
+    device: Device = "auto",
+    save_seconds: SaveSeconds = 30.0,
+) -> None:
+    """Let a method learn a stream; `everlearn methods` lists the methods."""
+    from everlearn.cli.words import read_words
+
+    settings = read_words(words or ())
+    if len(settings) > 1:
+        several = " ".join(settings)
+        raise ValueError(f"run takes one method; for several: everlearn compare {several}")
+    [(method, own)] = settings.items()
+    job = make_job(out, method, own, Asked(preset, changes, exams, device, save_seconds))
+    begin(job)
+    _tell_end(job.folder)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The run's folder.", show_default=False)],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets.", show_default="EVERLEARN_DATA")
+    ] = None,
+) -> None:
+    """Go on with a run from its last checkpoint."""
+    from everlearn.results import Run
+
+    kept = Run.open(folder)
+    if kept.finished:
+        tell(f"{folder} is finished already")
+        return
+    from everlearn import runs
+
+    stream = json.loads(kept.stream)
+    name = f"{kept.settings['method']}, seed {stream.get('seed', 0)}"
+    see_through(runs.resume(folder, data), folder, name, stream.get("tasks"))
+    _tell_end(folder)
+
+
+def _tell_end(folder: Path) -> None:
+    print_table([folder])
+    tell(f"the run is in {folder}; for a page of it: everlearn report {folder}")

@@ -1,0 +1,79 @@
+"""Labels at the ends of lines, or a legend where they would collide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from everlearn.report.lines import Line
+from everlearn.report.style import SMALL, TEXT, WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LONGEST = 22  # letters that fit beside the plot
+_GAP = TEXT + 3
+_HANDLE = 56  # pixels for a line before its label
+
+
+class Ends:
+    """Where the labels of some lines go."""
+
+    def __init__(self, lines: Sequence[Line], height: float) -> None:
+        """Find places beside a plot of this height in pixels, or else columns above it."""
+        self.lines, self.height = lines, height
+        self.places = self._beside()
+        self.columns = _columns([len(line.label) for line in lines])
+
+    @property
+    def right(self) -> float:
+        """Pixels needed beside the plot."""
+        longest = max(len(line.label) for line in self.lines)
+        return 24.0 if self.places is None else 20 + 0.6 * TEXT * longest
+
+    @property
+    def above(self) -> float:
+        """Pixels needed above the plot."""
+        rows = 0 if self.places else -(-len(self.lines) // self.columns)
+        return 12 + 1.55 * SMALL * rows
+
+    def write(self, axes: Axes) -> None:
+        """Write the labels."""
+        if self.places is None:
+            corner = (0, 1.01)
+            axes.legend(
+                loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=self.columns
+            )
+            return
+        for line, place in zip(self.lines, self.places, strict=True):
+            end = (float(line.x[-1]), float(line.mean[-1]))
+            shift = (10, place - end[1] * self.height)
+            axes.annotate(line.label, end, shift, textcoords="offset points", va="center")
+
+    def _beside(self) -> list[float] | None:
+        together = len({int(line.x[-1]) for line in self.lines}) == 1
+        if not together or max(len(line.label) for line in self.lines) > _LONGEST:
+            return None
+        return spread([float(line.mean[-1]) * self.height for line in self.lines], _GAP)
+
+
+def _columns(lengths: Sequence[int]) -> int:
+    """How many columns of labels, filled one after the other, are as wide as the plot."""
+    for columns in range(min(4, len(lengths)), 1, -1):
+        rows = -(-len(lengths) // columns)
+        longest = [max(lengths[top : top + rows]) for top in range(0, len(lengths), rows)]
+        if sum(_HANDLE + 0.6 * SMALL * letters for letters in longest) <= WIDTH - 80:
+            return columns
+    return 1
+
+
+def spread(places: Sequence[float], gap: float) -> list[float] | None:
+    """Push places apart until they keep a gap; None where one would be nearer to another's line."""
+    order, moved = sorted(range(len(places)), key=lambda k: places[k]), list(places)
+    for _ in range(200):
+        for low, high in pairwise(order):
+            push = max(0.0, gap - (moved[high] - moved[low])) / 2
+            moved[low], moved[high] = moved[low] - push, moved[high] + push
+    far = max(abs(new - old) for new, old in zip(moved, places, strict=True))
+    return moved if far <= 0.6 * gap else None

@@ -1,0 +1,138 @@
+"""Fine-tuning forgets, joint training does not; both answer among the classes they met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from everlearn import Canvas, ShapeStyle, Stream
+from everlearn.learner import Learner
+from everlearn.methods import METHODS, build, find_method
+from everlearn.methods.joint import mixed_batches
+
+SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
+LONG = SMALL | {"epochs": 10, "rate": 3e-3}
+STREAM = Stream(
+    seed=1,
+    tasks=3,
+    classes_per_task=2,
+    values_per_factor=4,
+    canvas=Canvas(size=16),
+    split=(0.9, 0.05, 0.05),
+    style=ShapeStyle(min_distance=0.3, block=8),
+)
+
+
+def learn(learner: Learner, stream: Any, tasks: int) -> Learner:
+    for index in range(tasks):
+        for _ in learner.learn(stream[index]):
+            pass
+    return learner
+
+
+def accuracy(learner: Learner, index: int) -> float:
+    batch = STREAM[index].test.batch(slice(None))
+    return float((learner.predict(batch.images) == batch.labels).float().mean())
+
+
+def test_fine_tuning_learns_the_last_task_and_forgets_the_first() -> None:
+    learner = build("fine-tuning", STREAM, "cpu", **LONG)
+    learn(learner, STREAM, 1)
+    assert accuracy(learner, 0) > 0.8
+    learn(learner, STREAM, 2)
+    assert accuracy(learner, 1) > 0.8
+    assert accuracy(learner, 0) < 0.2
+
+
+def test_joint_training_keeps_the_first_task() -> None:
+    learner = learn(build("joint", STREAM, "cpu", **LONG, every=2), STREAM, 2)
+    assert min(accuracy(learner, 0), accuracy(learner, 1)) > 0.8
+
+
+def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
+    long = learn(build("joint", STREAM, "cpu", **SMALL), STREAM, 2)
+    late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), STREAM, 2)
+    for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_joint_trains_every_so_many_tasks_and_after_the_last() -> None:
+    learner = build("joint", STREAM, "cpu", **SMALL, every=2)
+    steps = [sum(1 for _ in learner.learn(task)) for task in STREAM]
+    assert steps[0] == 0
+    assert 0 < steps[1] < steps[2]
+
+
+def test_mixed_batches_hold_every_row_of_every_task_once_an_epoch() -> None:
+    tasks = [STREAM[0], STREAM[1]]
+    size = 10
+    batches = list(mixed_batches(tasks, size, 2, "cpu"))
+    rows = sum(len(task.train) for task in tasks)
+    assert len(batches) == 2 * (rows // size)
+    assert all(len(labels) == size for _, labels in batches)
+    everything = torch.cat([task.train.batch(slice(None)).images for task in tasks]).flatten(1)
+    drawn = torch.cat([images for images, _ in batches[: rows // size]]).flatten(1)
+    known = {row.numpy().tobytes() for row in everything}
+    seen = [row.numpy().tobytes() for row in drawn]
+    assert set(seen) <= known
+    assert len(set(seen)) == len(seen) == rows - rows % size
+    mixed = np.array([len(set((labels // 2).tolist())) for _, labels in batches])
+    assert mixed.mean() > 1.9
+
+
+def test_mixed_batches_carry_the_labels_of_their_images() -> None:
+    tasks = [STREAM[0], STREAM[1]]
+    truth = {
+        image.numpy().tobytes(): int(label)
+        for task in tasks
+        for image, label in zip(*task.train.batch(slice(None))[:2], strict=True)
+    }
+    for images, labels in mixed_batches(tasks, 16, 1, "cpu"):
+        assert [truth[image.numpy().tobytes()] for image in images] == labels.tolist()
+
+
+@pytest.mark.parametrize("name", ["fine-tuning", "joint"])
+def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
+    whole = learn(build(name, STREAM, "cpu", **SMALL), STREAM, 2)
+    first = learn(build(name, STREAM, "cpu", **SMALL), STREAM, 1)
+    second = build(name, STREAM, "cpu", **SMALL)
+    second.load_state(first.state())
+    for _ in second.learn(STREAM[1]):
+        pass
+    for a, b in zip(whole.state()["net"].values(), second.state()["net"].values(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["fine-tuning", "joint"])
+def test_answers_are_classes_that_were_met(name: str) -> None:
+    stream = STREAM.with_changes(first_class=100)
+    learner = build(name, stream, "cpu", **SMALL)
+    images = stream[0].test.batch(slice(None)).images
+    assert (learner.predict(images) == -1).all()
+    learn(learner, stream, 2)
+    assert set(learner.predict(images).tolist()) <= {100, 101, 102, 103}
+    assert set(learner.predict(images, [101, 103]).tolist()) <= {101, 103}
+
+
+def test_joint_refuses_an_online_stream() -> None:
+    with pytest.raises(ValueError, match="online"):
+        build("joint", STREAM.with_changes(online=True), "cpu")
+
+
+def test_an_endless_stream_has_no_head_to_allocate() -> None:
+    with pytest.raises(TypeError, match="endless"):
+        build("fine-tuning", STREAM.with_changes(tasks=None), "cpu")
+
+
+def test_an_unknown_method_lists_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="unknown method 'derp'; known: dcl, fine-tuning, joint"):
+        find_method("derp")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_unknown_setting_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(ValueError, match="batch_size"):
+        build(name, STREAM, "cpu", learning_rat=1)

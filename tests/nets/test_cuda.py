@@ -1,0 +1,265 @@
+"""On a GPU: fused layers are as exact as torch's own in bfloat16, and give the same bits each time."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch.nn.functional import max_pool2d, relu
+
+from everlearn.nets import build_net, fast
+from everlearn.nets import norm as norms
+from everlearn.nets import stem as stems
+from everlearn.nets.norm import Norm
+from everlearn.nets.stem import Stem
+
+pytestmark = pytest.mark.gpu
+
+# Few rows and many, in and out of whole blocks: all ways of sharing them among programs.
+NORM_SHAPES = [
+    (4, 64, 1, 1),
+    (3, 64, 5, 7),
+    (7, 512, 3, 3),
+    (17, 128, 28, 28),
+    (256, 64, 16, 16),
+    (5, 192, 57, 57),
+]
+STEM_SHAPES = [
+    (2, 1, 4, 4),
+    (3, 2, 12, 12),
+    (5, 1, 32, 32),
+    (33, 1, 64, 64),
+    (3, 3, 100, 100),
+    (4, 3, 224, 224),
+]
+
+
+def random(shape, seed):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def narrow(value):
+    """As the kernels take it."""
+    return value.cuda().to(torch.bfloat16, memory_format=torch.channels_last)
+
+
+def assert_as_exact(found, plain, truth):
+    """Each error of ours is at most half as much again as that of torch in bfloat16."""
+    for place, (ours, theirs, right) in enumerate(zip(found, plain, truth, strict=True)):
+        ours, theirs, right = (one.detach().double().cpu() for one in (ours, theirs, right))
+        assert ours.shape == right.shape
+        assert ours.isfinite().all()
+        error, allowed = (ours - right).norm(), (theirs - right).norm()
+        assert error <= 1.5 * allowed + 1e-3 * right.norm() + 1e-6, (place, error, allowed)
+
+
+def assert_same(ones, twos):
+    assert all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
+
+
+def assert_near(one, two):
+    """Equal but for the rounding to bfloat16."""
+    torch.testing.assert_close(one, two, rtol=2e-2, atol=1e-3)
+
+
+class NormTrial:
+    """A layer and what is sent through it, forward and back."""
+
+    def __init__(self, shape, add, cut):
+        channels = shape[1]
+        self.layer = Norm(channels, cut)
+        with torch.no_grad():
+            self.layer.weight.copy_(1 + 0.5 * random(channels, 1))
+            self.layer.bias.copy_(random(channels, 2))
+        # Every channel has a mean and a deviation of its own.
+        spread, middle = random((1, channels, 1, 1), 3).exp(), 2 * random((1, channels, 1, 1), 4)
+        self.x = (middle + spread * random(shape, 5)).bfloat16()
+        self.other = random(shape, 6).bfloat16() if add else None
+        self.slope = random(shape, 7).bfloat16()
+
+    def run(self, place, apply):
+        """Values, slopes and kept moments of the layer, applied in some way to tensors placed so."""
+        layer = copy.deepcopy(self.layer)
+        x = place(self.x).requires_grad_()
+        layer = layer.double() if x.dtype == torch.float64 else layer.to(x.device)
+        inputs = [x] if self.other is None else [x, place(self.other).requires_grad_()]
+        out = apply(layer, *inputs)
+        slopes = torch.autograd.grad(out, [*inputs, layer.weight, layer.bias], place(self.slope))
+        return [out, *slopes, layer.mean, layer.var]
+
+
+def apply_fused(layer, x, other=None):
+    assert norms.is_fusible(x, other)
+    return layer(x, other)
+
+
+def apply_plain(layer, x, other=None):
+    out = layer.plain(x) if other is None else layer.plain(x) + other
+    return relu(out) if layer.cut else out
+
+
+@pytest.mark.parametrize("shape", NORM_SHAPES)
+@pytest.mark.parametrize(("add", "cut"), [(False, True), (True, True), (False, False)])
+def test_a_fused_norm_is_as_exact_as_torch_in_bfloat16(shape, add, cut):
+    trial = NormTrial(shape, add, cut)
+    found = trial.run(narrow, apply_fused)
+    assert found[0].dtype == torch.bfloat16
+    assert_as_exact(
+        found, trial.run(narrow, apply_plain), trial.run(torch.Tensor.double, apply_plain)
+    )
+
+
+@pytest.mark.parametrize("shape", NORM_SHAPES)
+def test_a_fused_norm_gives_the_same_bits_twice(shape):
+    trial = NormTrial(shape, add=True, cut=True)
+    assert_same(trial.run(narrow, apply_fused), trial.run(narrow, apply_fused))
+
+
+def test_a_fused_norm_takes_slopes_in_any_memory_format():
+    trial = NormTrial((6, 64, 1, 1), add=False, cut=True)
+    layer, x = trial.layer.cuda(), narrow(trial.x).requires_grad_()
+    # The mean over all places sends back one number, repeated by a stride of 0.
+    layer(x).mean((2, 3)).sum().backward()
+    again = narrow(trial.x).requires_grad_()
+    layer(again).backward(torch.ones_like(again))
+    assert torch.equal(x.grad, again.grad)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        random((4, 32, 5, 5), 0).bfloat16().to(memory_format=torch.channels_last),
+        random((4, 64, 5, 5), 0).bfloat16(),
+        random((4, 64, 5, 5), 0).to(memory_format=torch.channels_last),
+    ],
+    ids=["half a block of channels", "channels first", "float32"],
+)
+def test_a_norm_of_what_the_kernels_do_not_take_is_plain(x):
+    layer, x = Norm(x.shape[1]).cuda(), x.cuda()
+    assert not norms.is_fusible(x)
+    assert_near(layer(x), relu(layer.plain(x)))
+
+
+def test_a_norm_adds_what_the_kernels_do_not_take_plainly():
+    layer, x = Norm(64).cuda(), narrow(random((4, 64, 5, 5), 0))
+    row, channels_first = narrow(random((1, 64, 1, 1), 1)), random(x.shape, 2).cuda().bfloat16()
+    for other in (row, channels_first, channels_first.float()):
+        assert not norms.is_fusible(x, other)
+        assert_near(layer(x, other), relu(layer.plain(x) + other))
+
+
+def test_a_norm_of_too_few_or_too_many_rows_is_not_fused():
+    assert not norms.is_fusible(narrow(torch.zeros(1, 64, 1, 1)))
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        Norm(64).cuda()(narrow(torch.zeros(1, 64, 1, 1)))
+    huge = torch.empty((2**25, 64, 1, 1), dtype=torch.bfloat16, device="cuda")
+    assert not norms.is_fusible(huge)
+    assert norms.is_fusible(huge[:-1])
+
+
+def test_a_norm_in_evaluation_moves_no_moments():
+    layer, x = Norm(64).cuda().eval(), narrow(3 + random((4, 64, 5, 5), 0))
+    layer(x)
+    assert not layer.mean.any()
+    assert (layer.var == 1).all()
+
+
+class StemTrial:
+    """The first layers and what is sent through them, forward and back."""
+
+    def __init__(self, shape):
+        self.layer = Stem(shape[1])
+        with torch.no_grad():
+            self.layer.conv.weight.copy_(0.2 * random((64, shape[1], 7, 7), 1))
+            self.layer.norm.weight.copy_(1 + 0.5 * random(64, 2))
+            self.layer.norm.bias.copy_(0.5 * random(64, 3))
+        self.layer.conv.bfloat16()
+        self.images = random(shape, 4).bfloat16()
+        self.slope = random((shape[0], 64, shape[2] // 4, shape[3] // 4), 5).bfloat16()
+
+    def run(self, place, apply):
+        """Values, slopes and kept moments of the layers, applied in some way to images placed so."""
+        layer, images = copy.deepcopy(self.layer), place(self.images)
+        layer = layer.double() if images.dtype == torch.float64 else layer.to(images.device)
+        out = apply(layer, images)
+        slopes = torch.autograd.grad(out, list(layer.parameters()), place(self.slope))
+        return [out, *slopes, layer.norm.mean, layer.norm.var]
+
+
+def stem_fused(layer, images):
+    assert stems.is_fusible(images)
+    return layer(images)
+
+
+def stem_plain(layer, images):
+    return max_pool2d(relu(layer.norm.plain(layer.conv(images))), 3, 2, 1)
+
+
+@pytest.mark.parametrize("shape", STEM_SHAPES)
+def test_a_fused_stem_is_as_exact_as_torch_in_bfloat16(shape):
+    trial = StemTrial(shape)
+    found = trial.run(narrow, stem_fused)
+    assert found[0].dtype == torch.bfloat16
+    assert found[0].is_contiguous(memory_format=torch.channels_last)
+    assert_as_exact(
+        found, trial.run(narrow, stem_plain), trial.run(torch.Tensor.double, stem_plain)
+    )
+
+
+@pytest.mark.parametrize("shape", STEM_SHAPES)
+def test_a_fused_stem_gives_the_same_bits_twice(shape):
+    trial = StemTrial(shape)
+    assert_same(trial.run(narrow, stem_fused), trial.run(narrow, stem_fused))
+
+
+def test_a_fused_stem_takes_images_in_any_memory_format():
+    trial = StemTrial((5, 3, 32, 32))
+    first = trial.run(lambda one: one.cuda().contiguous(), stem_fused)
+    assert_same(first, trial.run(narrow, stem_fused))
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 30, 30), (3, 1, 33, 33), (3, 3, 32, 64)])
+def test_a_stem_of_sides_the_kernels_do_not_take_still_trains(shape):
+    layer, images = StemTrial(shape).layer.cuda(), narrow(random(shape, 0))
+    assert not stems.is_fusible(images)
+    with fast.steady():
+        out = layer(images)
+    # The convolution is torch's; the normalisation after it is fused where it can be.
+    with fast.steady():
+        expected = max_pool2d(layer.norm(layer.conv(images)), 3, 2, 1)
+    assert torch.equal(out, expected)
+
+
+def test_a_stem_is_not_fused_for_wide_numbers_or_where_images_want_a_slope():
+    images = random((2, 1, 32, 32), 0)
+    assert not stems.is_fusible(images.cuda())
+    assert not stems.is_fusible(narrow(images).requires_grad_())
+    assert not stems.is_fusible(images.bfloat16())
+    wanted = narrow(images).requires_grad_()
+    StemTrial(images.shape).layer.cuda()(wanted).sum().backward()
+    assert wanted.grad.any()
+
+
+def test_a_stem_in_evaluation_uses_the_kept_moments():
+    trial = StemTrial((3, 1, 32, 32))
+    layer, images = trial.layer.cuda().eval(), narrow(trial.images)
+    before = layer.norm.mean.clone()
+    with fast.steady():
+        assert torch.equal(layer(images), stem_plain(layer, images))
+    assert torch.equal(layer.norm.mean, before)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet18-small", "convnet"])
+def test_a_net_in_bfloat16_tells_nearly_what_it_tells_in_float32(name):
+    net, images = build_net(name, 1, 6, 32, seed=0), random((64, 1, 32, 32), 0)
+    truth = copy.deepcopy(net)(images)
+    found = fast.forward(fast.place(net, "cuda"), images.cuda())
+    assert found.dtype == torch.float32
+    assert (found.cpu() - truth).norm() <= 0.1 * truth.norm()
+
+
+def test_building_a_net_leaves_the_generators_of_gpus_alone():
+    before = torch.cuda.get_rng_state()
+    build_net("convnet", 1, 6, 32, seed=5)
+    assert torch.equal(torch.cuda.get_rng_state(), before)

@@ -1,0 +1,153 @@
+"""The numbers of the tables equal those calculated by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from everlearn.metrics import aggregate, compare
+from everlearn.report import (
+    Table,
+    group_runs,
+    load_runs,
+    make_tables,
+    to_html,
+    to_latex,
+    to_markdown,
+)
+
+ONE_SHOT = {
+    "kind": "one-shot", "step": 15, "learned": 2, "mode": "standard", "factors": "grid",
+    "classes": 10, "right": 3, "total": 4,
+}  # fmt: skip
+OPEN_SET = {
+    "kind": "open-set", "step": 15, "learned": 2, "known": [0.1, 0.2], "unknown": [0.8, 0.9],
+    "right": [1, 1],
+}  # fmt: skip
+
+
+@pytest.fixture
+def tables(tmp_path):
+    def make():
+        return {table.title: table for table in make_tables(group_runs(load_runs(tmp_path)))}
+
+    return make
+
+
+def _cell(table: Table, column: str, row: int = 0) -> str:
+    return table.rows[row][table.head.index(column)]
+
+
+def test_one_seed_by_hand(write_run, tables):
+    write_run("a")
+    table = tables()["Accuracy"]
+    assert _cell(table, "method") == "dcl"
+    assert _cell(table, "seeds") == "1"
+    # last row 6, 7, 10 of 10; best before: 9 and 8; right after learning: 9, 8, 10
+    assert _cell(table, "average accuracy") == "0.767"
+    assert _cell(table, "forgetting") == "0.200"  # (0.3 + 0.1) / 2
+    assert _cell(table, "backward transfer") == "−0.200"
+    assert _cell(table, "learning accuracy") == "0.900"
+    # Wilson, 23 of 30, z = 1.96: (0.7667 + 0.0640) / 1.1280 -+ 0.1468
+    assert _cell(table, "interval") == "0.591 to 0.882"
+
+
+def test_costs_by_hand(write_run, tables):
+    write_run("a")
+    table = tables()["Cost"]
+    assert _cell(table, "stored") == "1.0 MB"
+    assert _cell(table, "parameters") == "250,000"
+    assert _cell(table, "steps") == "15"
+    assert _cell(table, "images/s") == "200"  # 300 images in 1.5 s
+    assert _cell(table, "learning") == "1.5 s"
+    assert _cell(table, "evaluating") == "0.8 s"
+    assert _cell(table, "peak memory") == "2.0 MB"
+
+
+def test_two_seeds_span_from_one_to_the_other(write_run, tables):
+    write_run("a", seed=0, matrix=[[4]])
+    write_run("b", seed=1, matrix=[[8]])
+    table = tables()["Accuracy"]
+    assert _cell(table, "average accuracy") == "0.600"
+    assert _cell(table, "interval") == "0.400 to 0.800"
+    assert "two seeds" in table.note
+    assert "Wilson" not in table.note
+
+
+def test_three_seeds_have_students_interval(write_run, tables):
+    for seed, right in enumerate((4, 6, 8)):
+        write_run(f"{seed}", seed=seed, matrix=[[right]])
+    spread = aggregate([0.4, 0.6, 0.8])
+    # by hand: 0.6 -+ 4.303 * 0.2 / sqrt(3)
+    assert spread.low == pytest.approx(0.6 - 4.3027 * 0.2 / 3**0.5, abs=1e-4)
+    assert _cell(tables()["Accuracy"], "interval") == f"{spread.low:.3f} to {spread.high:.3f}"
+
+
+def test_columns_that_nobody_measured_are_left_out(write_run, tables):
+    write_run("a")
+    found = tables()
+    assert set(found) == {"Accuracy", "Cost"}
+    assert "forward transfer" not in found["Accuracy"].head
+
+
+def test_one_shot_and_open_set_come_when_present(write_run, tables):
+    write_run("a", more=[ONE_SHOT, OPEN_SET])
+    write_run("b", "joint", more=[OPEN_SET])
+    write_run("c", "ewc")
+    table = tables()["One shot and open set"]
+    assert sorted(row[0] for row in table.rows) == ["dcl", "joint"]
+    rows = {row[0]: row[table.head.index("10 new, standard, grid")] for row in table.rows}
+    assert rows == {"dcl": "0.750", "joint": "–"}
+    assert _cell(table, "open-set AUROC") == "1.000"
+
+
+def test_pairs_are_compared_over_shared_seeds(write_run, tables):
+    for seed, (mine, other) in enumerate([(9, 5), (8, 6), (7, 1)]):
+        write_run(f"a{seed}", seed=seed, matrix=[[mine]])
+        write_run(f"b{seed}", "joint", seed=seed, matrix=[[other]])
+    write_run("a9", seed=9, matrix=[[0]])
+    (row,) = tables()["Paired differences"].rows
+    found = compare({0: 0.9, 1: 0.8, 2: 0.7}, {0: 0.5, 1: 0.6, 2: 0.1})
+    assert row[:3] == ["dcl − joint", "3", "+0.400"]
+    assert row[3] == f"{found.spread.low:+.3f} to {found.spread.high:+.3f}".replace("-", "−")
+    assert row[4:] == [f"{found.t_test:.3f}", "0.250"]  # 2 of 8 signs are as far from 0
+
+
+def test_one_shared_seed_is_no_comparison(write_run, tables):
+    write_run("a")
+    write_run("b", "joint")
+    assert "Paired differences" not in tables()
+
+
+def test_unfinished_runs_are_not_compared(write_run, tables):
+    for seed in (0, 1):
+        write_run(f"a{seed}", seed=seed)
+        write_run(f"b{seed}", "joint", seed=seed, matrix=[[9]], finish=False)
+    assert "Paired differences" not in tables()
+
+
+HOSTILE = Table("T", ["method", "x_1"], [["a|b <i> & _c_ `d` $e$ \\ 100%\n~^#{}", "−1"]], "note")
+
+
+def test_markdown_keeps_its_cells():
+    lines = to_markdown(HOSTILE).splitlines()
+    head, rule, row = lines[2:5]
+    bare = [re.sub(r"\\.", "", line) for line in (head, rule, row)]
+    assert [line.count("|") for line in bare] == [3, 3, 3]
+    assert "<i>" not in row
+    assert r"\_c\_ \`d\`" in row
+
+
+def test_html_holds_no_foreign_tags():
+    text = to_html(HOSTILE)
+    assert "<i>" not in text
+    assert "a|b &lt;i&gt; &amp; _c_" in text
+
+
+def test_latex_escapes_every_special_sign():
+    row = to_latex(HOSTILE).splitlines()[4]
+    assert row == (
+        r"a$|$b $<$i$>$ \& \_c\_ `d` \$e\$ \textbackslash{} 100\% "
+        r"\textasciitilde{}\textasciicircum{}\#\{\} & $-$1 \\"
+    )

@@ -1,0 +1,170 @@
+"""Affine maps obey the laws of maps, and images seen through true maps are exemplars."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everlearn import Canvas, Stream, theta
+from everlearn.factors import random
+from everlearn.warp import compose, invert, normalise, similarities
+
+IDENTITY = torch.eye(2, 3, dtype=torch.float64)
+
+
+@st.composite
+def maps(draw):
+    """Turn, stretch by 0.3 to 3 along two axes, turn again, shift: all well-behaved maps."""
+    angle = st.floats(-math.pi, math.pi)
+    stretch = [draw(st.floats(0.3, 3)) * draw(st.sampled_from([-1, 1])) for _ in range(2)]
+    turn = rotation(draw(angle)) @ np.diag(stretch) @ rotation(draw(angle))
+    shift = [[draw(st.floats(-2, 2))], [draw(st.floats(-2, 2))]]
+    return torch.from_numpy(np.concatenate((turn, shift), axis=1))
+
+
+def rotation(angle):
+    return np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+
+
+def apply(one, points):
+    """One map applied to points (N, 2), by the definition."""
+    return points @ one[:, :2].T + one[:, 2]
+
+
+def shift_by(x, y, size):
+    """The map that shows an image x pixels to the left and y up."""
+    return torch.tensor([[[1.0, 0, 2 * x / size], [0, 1.0, 2 * y / size]]])
+
+
+def close(one, two):
+    return torch.allclose(one, two, rtol=1e-9, atol=1e-9)
+
+
+@given(maps(), maps())
+def test_a_composition_is_one_map_after_the_other(outer, inner):
+    points = torch.tensor([[0.0, 0], [1, 0], [0, 1], [-0.7, 0.3]], dtype=torch.float64)
+    assert close(apply(compose(outer, inner), points), apply(outer, apply(inner, points)))
+
+
+@given(maps(), maps(), maps())
+def test_compositions_may_be_grouped_at_will(a, b, c):
+    assert close(compose(compose(a, b), c), compose(a, compose(b, c)))
+
+
+@given(maps())
+def test_an_inverse_undoes_its_map_on_both_sides(one):
+    assert close(compose(one, invert(one)), IDENTITY)
+    assert close(compose(invert(one), one), IDENTITY)
+
+
+@given(maps(), maps())
+def test_the_inverse_of_a_composition_undoes_the_outer_map_first(outer, inner):
+    assert close(invert(compose(outer, inner)), compose(invert(inner), invert(outer)))
+
+
+@given(maps())
+def test_an_inverse_is_that_of_the_whole_matrix(one):
+    whole = np.vstack((one.numpy(), [0, 0, 1]))
+    assert np.allclose(invert(one).numpy(), np.linalg.inv(whole)[:2], rtol=1e-9, atol=1e-9)
+
+
+def test_maps_may_have_any_leading_axes():
+    rng = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(4, 5, 2, 3, generator=rng, dtype=torch.float64) for _ in range(2))
+    both, back = compose(a, b), invert(a)
+    for place in [(0, 0), (3, 4), (1, 2)]:
+        assert close(both[place], compose(a[place], b[place]))
+        assert torch.allclose(back[place], invert(a[place]))
+
+
+@pytest.mark.parametrize(("channels", "size"), [(1, 32), (3, 33), (3, 64), (1, 224)])
+def test_the_identity_shows_the_image_itself(channels, size):
+    images = torch.rand(2, channels, size, size, generator=torch.Generator().manual_seed(0))
+    exact = normalise(images.double(), IDENTITY.expand(2, 2, 3))
+    assert (exact - images).abs().max() <= 1e-6
+    # Places in float32 are off by about size * 2^-23 pixels; neighbours here differ by up to 1.
+    assert (
+        normalise(images, IDENTITY.float().expand(2, 2, 3)) - images
+    ).abs().max() <= size * 2**-22
+
+
+@pytest.mark.parametrize(("x", "y"), [(2, 0), (0, 3), (-1, 2), (-3, -4)])
+def test_a_shift_of_whole_pixels_reads_pixels_and_repeats_the_border(x, y):
+    images = torch.rand(1, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    rows = (torch.arange(8) + y).clamp(0, 7)
+    columns = (torch.arange(8) + x).clamp(0, 7)
+    expected = images[:, :, rows][..., columns]
+    assert (normalise(images, shift_by(x, y, 8)) - expected).abs().max() <= 1e-5
+
+
+def test_two_shifts_are_the_shift_of_their_composition():
+    images = torch.rand(1, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    first, second = shift_by(2, 1, 16), shift_by(3, 4, 16)
+    twice = normalise(normalise(images, first), second)
+    assert (twice - normalise(images, compose(first, second))).abs().max() <= 1e-5
+    assert (twice - normalise(images, shift_by(5, 5, 16))).abs().max() <= 1e-5
+
+
+def test_a_quarter_turn_is_the_quarter_turn_of_the_array():
+    images = torch.rand(1, 1, 9, 9, generator=torch.Generator().manual_seed(0))
+    turn = torch.from_numpy(similarities(np.ones(1), np.full(1, np.pi / 2), np.zeros((1, 2))))
+    # The right end of the result (u = (1, 0)) shows the lower end of the image, (0, 1): y is down.
+    seen = normalise(images, turn)
+    assert abs(seen[0, 0, 4, 8] - images[0, 0, 8, 4]) <= 1e-5
+    assert (seen - torch.rot90(images, 1, (2, 3))).abs().max() <= 1e-5
+
+
+def test_a_similarity_by_hand():
+    found = similarities(np.array(2.0), np.array(np.pi / 2), np.array([0.1, -0.2]))
+    assert np.allclose(found, [[0, -2, 0.1], [2, 0, -0.2]], atol=1e-7)
+
+
+def test_similarities_are_the_maps_of_the_factors_that_say_the_same():
+    factors = random(0, 100)
+    shift = np.stack((factors.x, factors.y), axis=-1) - 0.5
+    found = similarities(factors.scale, factors.orientation, shift)
+    assert found.shape == (100, 2, 3)
+    assert np.abs(found - theta(factors)).max() <= 1e-6
+
+
+@pytest.fixture(scope="module")
+def sprites():
+    """Images at 64 pixels, their maps and the exemplars of their classes."""
+    task = Stream(seed=1, tasks=1, classes_per_task=20, canvas=Canvas(size=64))[0]
+    batch, shown = task.split("test").batch(slice(None)), task.exemplars()
+    return batch.images, batch.theta, shown.images[batch.labels]
+
+
+def test_d1_true_maps_show_exemplars_and_inverse_maps_do_not(sprites):
+    images, truth, exemplars = sprites
+    error = (normalise(images, truth) - exemplars).abs().mean()
+    wrong = (normalise(images, invert(truth)) - exemplars).abs().mean()
+    assert len(images) >= 100
+    assert error <= 0.02
+    assert wrong >= 3 * error
+
+
+def test_d3_the_slope_of_the_image_loss_is_that_of_finite_differences(sprites):
+    images, truth, exemplars = (one[:16].double() for one in sprites)
+    rng = torch.Generator().manual_seed(0)
+    start = truth + 0.05 * torch.randn(truth.shape, generator=rng, dtype=torch.float64)
+
+    def loss(guess):
+        return (normalise(images, guess) - exemplars).square().mean()
+
+    guess = start.clone().requires_grad_()
+    loss(guess).backward()
+    for entry in range(6):
+        step = torch.zeros(6, dtype=torch.float64)
+        step[entry] = 1e-7
+        step = step.reshape(2, 3)
+        slope = (loss(start + step) - loss(start - step)) / 2e-7
+        found = guess.grad.sum(0).reshape(6)[entry]
+        assert found.isfinite()
+        assert slope != 0
+        assert abs(found - slope) <= 1e-2 * abs(slope)

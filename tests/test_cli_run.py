@@ -22,7 +22,7 @@ from everlearn import presets, runs
 from everlearn.cli import run
 from everlearn.cli.methods import option
 from everlearn.cli.options import EXAMS
-from everlearn.cli.progress import Watch
+from everlearn.cli.progress import Watch, follow
 from everlearn.cli.values import list_kinds, read_value, write_value
 from everlearn.cli.words import read_words
 from everlearn.exam import Plan
@@ -54,6 +54,13 @@ def complaint(*arguments: object) -> str:
     assert errors.startswith("error: ")
     assert len(errors.splitlines()) == 1
     return errors
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing around the tests pass for a terminal."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def settings_of(folder: Path) -> dict[str, object]:
@@ -468,6 +475,21 @@ def test_time_left_counts_the_tasks_of_this_session_only(monkeypatch):
         watch.see({"kind": "task", "learned": learned, "loss": 1.0, "images": 0, "seconds": 1.0})
     # 3 tasks took 30 seconds and 8 are left.
     assert watch.words() == "task 12 of 20, 0:01:20 left"
+
+
+def test_a_terminal_sees_one_bar(monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    test = {"kind": "test", "tested": 0, "right": 1, "total": 4}
+    task = {"kind": "task", "loss": 0.5, "images": 600, "seconds": 2.0}
+    rows = [row | {"learned": learned} for learned in range(500) for row in (test, task)]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        follow(rows, "dcl, seed 0", 500)
+    shown = errors.getvalue()
+    assert "task 500 of 500, accuracy 25.0 %, loss 0.5, 300 images/s" in shown
+    assert shown.count("\n") == 1
+    assert shown.count("dcl, seed 0") < 20
 
 
 @pytest.fixture

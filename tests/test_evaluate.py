@@ -133,7 +133,7 @@ def test_a_bounded_test_spreads_over_the_tasks_met_with_both_ends() -> None:
 def test_a_bounded_test_asks_the_same_images_each_time() -> None:
     sheets = Sheets(STREAM, 4, "cpu")
     assert torch.equal(sheets.sheet(1).images(), Sheets(STREAM, 4, "cpu").sheet(1).images())
-    assert len(sheets.sheet(1).rows) == 4
+    assert len(sheets.sheet(1).labels) == 4
     assert len(set(sheets.sheet(1).labels.tolist())) == 3
 
 

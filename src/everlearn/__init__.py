@@ -6,7 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from everlearn.evaluate import run
+    from everlearn.exam import Plan
     from everlearn.factors import Factors, theta
+    from everlearn.learner import Learner
+    from everlearn.memory import Exemplars
+    from everlearn.methods import METHODS, build
     from everlearn.render import render
     from everlearn.render.canvas import Canvas
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
@@ -17,32 +22,44 @@ _HOMES = {
     "ArrayStream": "stream",
     "Batch": "stream",
     "Canvas": "render",
+    "Exemplars": "memory",
     "Factors": "factors",
+    "Learner": "learner",
+    "METHODS": "methods",
     "Outline": "shapes",
     "Outlines": "shapes",
+    "Plan": "exam",
     "ShapeStyle": "shapes",
     "Split": "stream",
     "Stream": "stream",
     "Task": "stream",
+    "build": "methods",
     "outline": "shapes",
     "outlines": "shapes",
     "render": "render",
+    "run": "evaluate",
     "theta": "factors",
 }
 __all__ = [
+    "METHODS",
     "ArrayStream",
     "Batch",
     "Canvas",
+    "Exemplars",
     "Factors",
+    "Learner",
     "Outline",
     "Outlines",
+    "Plan",
     "ShapeStyle",
     "Split",
     "Stream",
     "Task",
+    "build",
     "outline",
     "outlines",
     "render",
+    "run",
     "theta",
 ]
 

@@ -10,6 +10,7 @@ from typing import Any
 from everlearn.exam import Exam, Plan, Row
 from everlearn.exam.costs import check_losses, count_costs
 from everlearn.learner import Learner
+from everlearn.nets.fast import beside
 
 
 def run(
@@ -42,7 +43,8 @@ def run(
                 since = perf_counter()
                 yield from list(exam.probe(step, index))
                 testing += perf_counter() - since
-        following = stream[index + 1] if index != last else None  # made while a GPU is still busy
+        with beside(learner.device):  # a GPU is still busy with the steps before
+            following = stream[index + 1].place(learner.device) if index != last else None
         mean = check_losses(losses, index, step)
         learned = perf_counter()
         yield from list(exam.after(step, task, last))

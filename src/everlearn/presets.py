@@ -32,7 +32,7 @@ PRESETS: dict[str, Preset] = {
         Stream(tasks=6, classes_per_task=5, canvas=Canvas(size=32)),
         Plan(probe=10, probe_images=25),
         {
-            "dcl": _SMALL_MAPS,
+            "dcl": _SMALL_MAPS | {"epochs": 10},
             "fine-tuning": _SMALL_CLASSES | {"epochs": 2},
             "joint": _SMALL_CLASSES | {"epochs": 2},
         },

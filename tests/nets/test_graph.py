@@ -60,7 +60,7 @@ def test_a_changed_rate_reaches_the_graph():
     still, moving = Learning(), Learning()
     for number, batch in enumerate(batches([32] * 2)):
         fast.set_rate(still.optimizer, 1e-3 * (number == 0))
-        before = [weight.clone() for weight in still.net.parameters()]
+        before = [weight.detach().clone() for weight in still.net.parameters()]
         still.step(*batch)
         moving.step(*batch)
     assert_same(still.net.parameters(), before)
@@ -69,7 +69,7 @@ def test_a_changed_rate_reaches_the_graph():
 
 def test_capturing_leaves_everything_as_it_was():
     one, eager = Learning(rate=0.0), Learning(rate=0.0)
-    weights = [weight.clone() for weight in one.net.parameters()]
+    weights = [weight.detach().clone() for weight in one.net.parameters()]
     batch = next(batches([32]))
     one.step(*batch)
     eager.eager(*batch)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from everlearn.exam.marks import Mark, mark, mark_within, square_errors
-from everlearn.exam.one_shot import FACTORS, MODES, class_by_class, one_shot
+from everlearn.exam.one_shot import FACTORS, class_by_class, one_shot
 from everlearn.exam.open_set import open_set
 from everlearn.exam.plan import Plan
 from everlearn.exam.sheets import Sheet, Sheets
@@ -56,7 +56,7 @@ class Exam:
         for one in mark(self.learner, self._tests.groups(tested)):
             yield _row("test", step, learned, one)
         if self.plan.within:
-            for one in mark_within(self.learner, self._tests.groups(tested)):
+            for one in mark_within(self.learner, self._tests, tested):
                 yield _row("within", step, learned, one)
 
     def _measure_maps(self, step: int, learned: int) -> Iterator[Row]:
@@ -67,7 +67,7 @@ class Exam:
         for sheet in [*sheets, *self._never_learned()]:
             squares = square_errors(self.learner, sheet)
             if squares:
-                mean = {"squares": squares, "total": len(sheet.rows)}
+                mean = {"squares": squares, "total": len(sheet.labels)}
                 yield {
                     "kind": "theta",
                     "step": step,
@@ -87,8 +87,8 @@ class Exam:
         when = {"step": step, "learned": learned}
         for classes in self.plan.one_shot:
             for factors in FACTORS:
-                for mode in MODES:
-                    yield one_shot(self.stream, learner, classes, mode, factors) | when
+                for row in one_shot(self.stream, learner, classes, factors):
+                    yield row | when
         if self.plan.open_set:
             yield open_set(self.stream, learner) | when
 

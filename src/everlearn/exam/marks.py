@@ -8,8 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from everlearn.exam.sheets import Sheet
+from everlearn.exam.sheets import Sheet, Sheets
 from everlearn.learner import Learner, Maps, Remembers
+from everlearn.stream import Task
 
 
 class Mark(NamedTuple):
@@ -26,42 +27,45 @@ def mark(learner: Learner, groups: Iterable[list[Sheet]]) -> list[Mark]:
     counts: list[Tensor] = []
     for group in groups:
         answers = learner.predict(torch.cat([sheet.images() for sheet in group]))
-        parts = torch.split(answers, [len(sheet.rows) for sheet in group])
+        parts = torch.split(answers, [len(sheet.labels) for sheet in group])
         counts += [(part == sheet.labels).sum() for part, sheet in zip(parts, group, strict=True)]
         sheets += group
     return _read(sheets, counts)
 
 
-def mark_within(learner: Learner, groups: Iterable[list[Sheet]]) -> list[Mark]:
+def mark_within(learner: Learner, sheets: Sheets, tasks: Iterable[int]) -> list[Mark]:
     """Mark sheets when the classes of the task are told.
 
     A learner with a memory is lent one that holds the exemplars of the task, met or not, alone.
     """
-    sheets = [sheet for group in groups for sheet in group]
-    counts = [(_answer_within(learner, sheet) == sheet.labels).sum() for sheet in sheets]
-    return _read(sheets, counts)
+    asked = [sheets.sheet(index) for index in tasks]
+    counts = [
+        (_answer_within(learner, sheet, sheets.stream[sheet.task]) == sheet.labels).sum()
+        for sheet in asked
+    ]
+    return _read(asked, counts)
 
 
-def _answer_within(learner: Learner, sheet: Sheet) -> Tensor:
-    classes = sheet.canonical.labels.tolist()
+def _answer_within(learner: Learner, sheet: Sheet, task: Task) -> Tensor:
     if not isinstance(learner, Remembers):
-        return learner.predict(sheet.images(), classes)
+        return learner.predict(sheet.images(), task.classes)
     memory = learner.memory.empty()
-    memory.add(classes, sheet.canonical.batch(slice(None), learner.device).images)
+    memory.add(list(task.classes), task.exemplars(learner.device).images)
     return learner.match(sheet.images(), memory, 1).labels[:, 0]
 
 
 def _read(sheets: list[Sheet], counts: list[Tensor]) -> list[Mark]:
     right = torch.stack(counts).tolist() if counts else []
     return [
-        Mark(sheet.task, count, len(sheet.rows)) for sheet, count in zip(sheets, right, strict=True)
+        Mark(sheet.task, count, len(sheet.labels))
+        for sheet, count in zip(sheets, right, strict=True)
     ]
 
 
 def square_errors(learner: Maps, sheet: Sheet) -> list[float]:
     """Sums of squared errors of the six entries of the map."""
-    if sheet.split.theta is None:
+    if sheet.theta is None:
         return []
-    errors = learner.theta(sheet.images()) - sheet.split.theta[sheet.rows]
+    errors = learner.theta(sheet.images()) - sheet.theta
     sums: list[float] = errors.double().square().sum(0).flatten().tolist()
     return sums

@@ -24,40 +24,33 @@ def one_shot(
     stream: Stream,
     learner: Remembers,
     classes: int,
-    mode: str = "standard",
     factors: str = "grid",
     questions: int = _QUESTIONS,
-) -> Row:
-    """Ask for the class of images of new classes, of which the memory gets one exemplar each.
+) -> list[Row]:
+    """Ask for the class of images of new classes, of which a memory gets one exemplar each.
+
+    One row is standard, with a memory of the new classes alone; one generalised, with the old ones, too.
 
     Args:
         classes: how many new classes; those after the last of the stream.
-        mode: "standard" (the memory holds the new classes only) or "generalised" (old ones, too).
         factors: "grid" as in training, or "continuous", the ranges between.
         questions: how many images are asked at most, spread over the classes.
     """
     check_whole(classes, "classes", 2, 10**9)
-    if mode not in MODES or factors not in FACTORS:
-        raise ValueError(
-            f"mode must be one of {', '.join(MODES)} and factors one of {', '.join(FACTORS)}, "
-            f"found {mode!r} and {factors!r}"
-        )
-    new = new_classes(stream, learner, factors)
-    memory = learner.memory.empty() if mode == "standard" else learner.memory.copy()
-    fill(memory, new, range(new.first_class, new.first_class + classes), _device(learner))
-    right = total = 0
-    for asked in questions_of(new, classes, questions, _device(learner)):
-        found = learner.match(asked.images, memory, 1).labels[:, 0]
-        right += int((found == asked.labels).sum())
+    if factors not in FACTORS:
+        raise ValueError(f"unknown factors {factors!r}; known: {', '.join(FACTORS)}")
+    new, device = new_classes(stream, learner, factors), str(learner.memory.device)
+    memories = (learner.memory.empty(), learner.memory.copy())
+    for memory in memories:
+        fill(memory, new, range(new.first_class, new.first_class + classes), device)
+    right, total = [0, 0], 0
+    for asked in questions_of(new, classes, questions, device):
         total += len(asked.labels)
-    return {
-        "kind": "one-shot",
-        "mode": mode,
-        "factors": factors,
-        "classes": classes,
-        "right": right,
-        "total": total,
-    }
+        for place, memory in enumerate(memories):
+            found = learner.match(asked.images, memory, 1).labels[:, 0]
+            right[place] += int((found == asked.labels).sum())
+    common = {"kind": "one-shot", "factors": factors, "classes": classes, "total": total}
+    return [common | {"mode": mode, "right": n} for mode, n in zip(MODES, right, strict=True)]
 
 
 def new_classes(stream: Stream, learner: Remembers, factors: str = "grid") -> Stream:
@@ -114,7 +107,3 @@ def _questions(task: Task, images: int, last: int, device: str) -> Questions:
 
 def _join(parts: list[Questions]) -> Questions:
     return Questions(*(torch.cat(column) for column in zip(*parts, strict=True)))
-
-
-def _device(learner: Remembers) -> str:
-    return str(learner.memory.device)

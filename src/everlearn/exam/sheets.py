@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from everlearn.exam.plan import spread
-from everlearn.stream.task import Placed, Split, Task
+from everlearn.stream.task import Split, Task
 
 _KEPT = 4096
 _PIXELS = 2**24
 
 
 class Sheet(NamedTuple):
-    """Questions of one task, always the same ones."""
+    """Questions of one task, always the same ones.
+
+    Attributes:
+        images: draws the questions.
+        labels: the right answers.
+        theta: the true maps, where there are any.
+    """
 
     task: int
-    split: Placed
-    rows: Tensor
-    canonical: Split
-
-    @property
-    def labels(self) -> Tensor:
-        """The right answers."""
-        return self.split.labels[self.rows]
-
-    def images(self) -> Tensor:
-        """The questions."""
-        return self.split.images(self.rows)
+    images: Callable[[], Tensor]
+    labels: Tensor
+    theta: Tensor | None
 
 
 class Sheets:
@@ -43,20 +41,18 @@ class Sheets:
         Args:
             images: how many questions a task has at most.
         """
-        self._stream, self._images, self._device = stream, images, device
+        self.stream, self._images, self._device = stream, images, device
         self._kept: OrderedDict[int, Sheet] = OrderedDict()
-        side = stream.canvas
-        self._at_once = max(64, _PIXELS // (side.size**2 * side.channels))
+        canvas = stream.canvas
+        self._at_once = max(64, _PIXELS // (canvas.size**2 * canvas.channels))
 
     def sheet(self, index: int) -> Sheet:
         """The sheet of a task."""
-        return self._kept[index] if index in self._kept else self.take(self._stream[index])
+        return self._kept[index] if index in self._kept else self.take(self.stream[index])
 
     def take(self, task: Task) -> Sheet:
         """Make the sheet of a task that is at hand."""
-        rows = torch.tensor(spread(len(task.test), self._images), dtype=torch.int64)
-        placed = task.test.on(self._device)
-        sheet = Sheet(task.index, placed, rows.to(self._device), task.canonical)
+        sheet = make_sheet(task.index, task.test, self._images, self._device)
         self._kept[task.index] = sheet
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
@@ -67,8 +63,20 @@ class Sheets:
         group: list[Sheet] = []
         for index in tasks:
             group.append(self.sheet(index))
-            if sum(len(sheet.rows) for sheet in group) >= self._at_once:
+            if sum(len(sheet.labels) for sheet in group) >= self._at_once:
                 yield group
                 group = []
         if group:
             yield group
+
+
+def make_sheet(task: int, test: Split, images: int | None, device: str) -> Sheet:
+    """Choose questions, evenly spread; only what drawing them takes is held."""
+    chosen = np.array(spread(len(test), images), np.int64)
+    rows = torch.from_numpy(chosen).to(device)
+    labels = torch.from_numpy(test.labels[chosen]).to(device)
+    draw = test.pictures.drawer(device)
+    theta = None
+    if test.theta is not None:
+        theta = torch.from_numpy(test.theta[chosen].astype(np.float32)).to(device)
+    return Sheet(task, lambda: draw(rows), labels, theta)

@@ -7,7 +7,7 @@ loss. A method writes it once, plainly; `Step` runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -132,6 +132,14 @@ def set_rate(optimizer: Optimizer, rate: float) -> None:
             group["lr"].fill_(rate)
         else:
             group["lr"] = rate
+
+
+def beside(device: str) -> AbstractContextManager[Any]:
+    """Prepare things on a GPU while it works: transfers inside wait for nothing that runs outside."""
+    if device == "cpu":
+        return nullcontext()
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return torch.cuda.stream(stream)
 
 
 class Graph(NamedTuple):

@@ -178,6 +178,12 @@ class Task:
         """The order of the training rows in an epoch."""
         return permutation(self.seed, Purpose.ORDER, self.index, len(self.train), lane=epoch)
 
+    def place(self, device: str) -> Task:
+        """Put the tables that learning needs on a device ahead of time."""
+        self.train.on(device)
+        self.canonical.on(device)
+        return self
+
     def exemplars(self, device: str = "cpu") -> Batch:
         """One canonical image a class, in the order of `classes`."""
         return self.canonical.batch(slice(None), device)

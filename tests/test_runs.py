@@ -1,0 +1,155 @@
+"""Runs that are kept: killed at any moment and resumed, they end with the same rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from everlearn import Canvas, Stream, runs
+from everlearn.exam import Plan
+from everlearn.exam.costs import DivergedError
+from everlearn.results import Run, read_costs, read_rows
+
+STREAM = Stream(
+    tasks=3, classes_per_task=3, values_per_factor=3, canvas=Canvas(size=16), split=(0.7, 0.1, 0.2)
+)
+SMALL: dict[str, Any] = {"net": "convnet", "batch_size": 32, "epochs": 1}
+PLAN = Plan(probe=2, within=True, one_shot=(4,), open_set=True)
+
+
+def start(folder: Path, **changes: Any) -> Any:
+    return runs.start(folder, "dcl", STREAM, PLAN, "cpu", 0.0, **(SMALL | changes))
+
+
+def rows_of(folder: Path) -> bytes:
+    return (folder / "rows.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    list(start(folder))
+    return folder
+
+
+def test_a_run_keeps_its_rows_costs_settings_and_summary(whole: Path) -> None:
+    run = Run.open(whole)
+    assert run.finished
+    assert run.settings["method"] == "dcl"
+    assert run.settings["settings"]["batch_size"] == 32
+    assert Stream.from_json(run.stream) == STREAM
+    assert {row["kind"] for row in read_rows(whole)} == {
+        "probe",
+        "test",
+        "within",
+        "theta",
+        "one-shot",
+        "open-set",
+    }
+    assert [row["learned"] for row in read_costs(whole)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("stop", [3, 17, 29, 43])
+def test_d16_a_run_stopped_at_any_row_resumes_to_the_same_bytes(
+    whole: Path, tmp_path: Path, stop: int
+) -> None:
+    going = start(tmp_path / "run")
+    for _ in range(stop):
+        next(going)
+    going.close()
+    list(runs.resume(tmp_path / "run"))
+    assert rows_of(tmp_path / "run") == rows_of(whole)
+
+
+def test_a_learner_of_a_run_answers_as_it_did_at_its_end(whole: Path) -> None:
+    learner = runs.load_learner(whole, "cpu")
+    last = [row for row in read_rows(whole) if row["kind"] == "test" and row["learned"] == 2]
+    for row in last:
+        batch = STREAM[row["tested"]].test.batch(slice(None))
+        assert int((learner.predict(batch.images) == batch.labels).sum()) == row["right"]
+
+
+def test_a_run_that_diverges_keeps_its_last_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    going = start(folder)
+    row = next(row for row in going if row["kind"] == "task")
+    going.close()
+    kept = (folder / "checkpoint.npz").read_bytes()
+    learner = runs.load_learner(folder, "cpu")
+    broken = [torch.full_like(weight, torch.nan) for weight in learner.net.parameters()]
+
+    def spoil(*_: Any, **__: Any) -> Any:
+        with torch.no_grad():
+            for weight, value in zip(learner.net.parameters(), broken, strict=True):
+                weight.copy_(value)
+        return learner
+
+    learner.load_state = spoil  # type: ignore[method-assign]
+    run = Run.open(folder)
+    with pytest.raises(DivergedError, match=f"of task {row['learned'] + 1}"):
+        list(runs._work(run, STREAM, learner, PLAN, 0.0))
+    assert (folder / "checkpoint.npz").read_bytes() == kept
+    assert not run.finished
+
+
+def test_a_finished_run_takes_no_more_rows(whole: Path) -> None:
+    with pytest.raises(ValueError, match="is finished"):
+        list(runs.resume(whole))
+
+
+def test_a_folder_of_another_run_is_refused_and_left_alone(whole: Path) -> None:
+    before = rows_of(whole)
+    with pytest.raises(ValueError, match="epochs"):
+        list(start(whole, epochs=2))
+    assert rows_of(whole) == before
+
+
+def test_two_writers_are_refused(tmp_path: Path) -> None:
+    going = start(tmp_path / "run")
+    next(going)
+    with pytest.raises(BlockingIOError):
+        list(runs.resume(tmp_path / "run"))
+    going.close()
+
+
+def test_a_run_without_a_checkpoint_has_no_learner_yet(tmp_path: Path) -> None:
+    going = start(tmp_path / "run")
+    next(going)
+    going.close()
+    with pytest.raises(ValueError, match="no checkpoint yet"):
+        runs.load_learner(tmp_path / "run", "cpu")
+
+
+GPU_OPTIONS = (
+    *("--preset", "paper", "--tasks", "4", "--values", "4", "--every", "1", "--epochs", "2"),
+    *("--one-shot", "10", "--finals", "2", "--jitter", "0.5", "--average", "0.5"),
+    *("--device", "cuda", "--save-seconds", "0"),
+)
+
+
+def command(*words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "everlearn", *words], env={**os.environ})
+
+
+@pytest.mark.gpu
+def test_d16_a_run_on_a_gpu_killed_twice_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+    assert command("run", "dcl", *GPU_OPTIONS, "--out", str(tmp_path / "whole")).wait(200) == 0
+    going = command("run", "dcl", *GPU_OPTIONS, "--out", str(folder))
+    for learned in (1, 2):
+        while len(read_costs(folder) if (folder / "settings.json").exists() else []) < learned:
+            assert going.poll() is None
+            time.sleep(0.01)
+        going.send_signal(signal.SIGKILL)
+        going.wait(20)
+        going = command("resume", str(folder))
+    assert going.wait(200) == 0
+    assert rows_of(folder) == rows_of(tmp_path / "whole")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from everlearn.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from everlearn.evaluate import run
     from everlearn.exam import Plan
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
     from everlearn.stream import ArrayStream, Batch, Split, Stream, Task
 
-__version__ = "0.1.0"
 _HOMES = {
     "ArrayStream": "stream",
     "Batch": "stream",

@@ -12,8 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from everlearn.version import __version__
+
 _SOURCE = Path(__file__).resolve().parent
-_PACKAGES = ("everlearn", "numpy", "torch", "numba", "triton")
+_PACKAGES = ("numpy", "torch", "numba", "triton")
 
 
 def provenance(gpu: str | None = None) -> dict[str, Any]:
@@ -29,6 +31,7 @@ def provenance(gpu: str | None = None) -> dict[str, Any]:
         "command": _command(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": platform.python_version(),
+        "everlearn": __version__,
         **{name: _version(name) for name in _PACKAGES},
         "cpu": _cpu_name(),
         "cores": os.cpu_count(),

@@ -6,7 +6,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from everlearn import __version__
 from everlearn.cli.bench import app as bench
 from everlearn.cli.compare import compare
 from everlearn.cli.draw import app as draw
@@ -18,6 +17,7 @@ from everlearn.cli.report import report
 from everlearn.cli.run import resume
 from everlearn.cli.run import run as learn
 from everlearn.cli.say import complain, in_words
+from everlearn.version import __version__
 
 BAD_INPUT, STOPPED = 2, 130
 # The base of typer's errors about options; newer versions of typer keep it to themselves.

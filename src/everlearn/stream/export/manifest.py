@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from everlearn import __version__
 from everlearn.stream.export.unit import digest, unseal
+from everlearn.version import __version__
 
 MANIFEST = "export.json"
 STREAM = "stream.json"

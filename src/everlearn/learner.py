@@ -86,7 +86,6 @@ class Pace:
     epochs: int = setting(5, "passes over the training images of a task")
     rate: float = setting(1e-3, "learning rate at the start of a task")
     final_rate: float = setting(1e-3, "and at its end, reached along a cosine; the same: constant")
-    cooling: float = setting(0.0, "task t learns at rates over sqrt(1 + t / this); 0: never cooler")
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -94,14 +93,12 @@ class Pace:
         check_whole(self.epochs, "epochs", 1, 1_000_000)
         check_number(self.rate, "rate", 0, 1e3)
         check_number(self.final_rate, "final_rate", 0, 1e3)
-        check_number(self.cooling, "cooling", 0, 1e12)
 
-    def rate_at(self, step: int, steps: int, task: int = 0) -> float:
-        """The learning rate of a step of a task, the first of each being 0."""
+    def rate_at(self, step: int, steps: int) -> float:
+        """The learning rate of a step, the first being 0."""
         done = step / max(1, steps - 1)
         left = 0.5 * (1 + math.cos(math.pi * done))
-        cooled = math.sqrt(1 + task / self.cooling) if self.cooling else 1.0
-        return (self.final_rate + (self.rate - self.final_rate) * left) / cooled
+        return self.final_rate + (self.rate - self.final_rate) * left
 
 
 class Lesson(NamedTuple):
@@ -118,7 +115,7 @@ def lessons(task: Task, pace: Pace, device: str) -> Iterator[Lesson]:
     drop = len(task.train) >= pace.batch_size
     batches = task.batches(pace.batch_size, pace.epochs, device, drop_last=drop)
     for step, batch in enumerate(batches):
-        yield Lesson(batch, step, pace.rate_at(step, steps, task.index))
+        yield Lesson(batch, step, pace.rate_at(step, steps))
 
 
 def count_steps(task: Task, pace: Pace) -> int:

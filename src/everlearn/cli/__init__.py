@@ -1,5 +1,6 @@
 """The command line: every bad input ends in one line on stderr and exit code 2."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -55,6 +56,8 @@ def start(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    # Threads that wait without spinning: twice as fast where another process wants a core, too.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(run(arguments))
 
 

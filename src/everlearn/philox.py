@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     JITTER = 9
     MASK = 10
     JOINT = 11
+    REHEARSAL = 12
 
 
 def check_seed(seed: int) -> int:

@@ -13,7 +13,9 @@ from everlearn import Canvas, Stream
 from everlearn.learner import Learner, Maps, Pace, Remembers
 from everlearn.memory import Exemplars
 from everlearn.methods import build
-from everlearn.methods.dcl import DCL, Settings, draw_kept, draw_moves, move
+from everlearn.methods.dcl import DCL
+from everlearn.methods.dcl.chance import draw_kept, draw_moves, draw_views, move, rehearse
+from everlearn.methods.dcl.settings import Settings
 from everlearn.warp import normalise
 
 SMALL = {"net": "convnet", "batch_size": 32, "epochs": 1}
@@ -145,7 +147,7 @@ def test_a_class_that_comes_back_is_remembered_once() -> None:
 
 def test_d16_a_loaded_state_goes_on_to_the_same_bits() -> None:
     stream = small_stream()
-    for changes in ({}, {"fresh": False}, {"average": 0.9}, {"jitter": 0.5}):
+    for changes in ({}, {"fresh": False}, {"average": 0.9}, {"jitter": 0.5, "rehearse": 0.5}):
         whole, first = learned(2, stream, **changes), learned(1, stream, **changes)
         second = learned(0, stream, **changes)
         second.load_state(first.state())
@@ -203,6 +205,40 @@ def test_moves_stay_within_their_ranges_and_follow_from_the_step() -> None:
     assert np.array_equal(moves, draw_moves(settings, task))
     assert not np.array_equal(moves[0], moves[1])
     assert not np.array_equal(moves, draw_moves(settings, small_stream()[2]))
+
+
+def test_a_rehearsed_exemplar_looks_like_the_image_that_the_stream_draws() -> None:
+    stream = Stream(tasks=1)
+    batch, shown = stream[0].train.batch(slice(0, 200)), stream[0].exemplars().images
+    exemplars = (shown * 255).round().to(torch.uint8)[batch.labels]
+    blank = torch.zeros_like(batch.images)
+    images, maps = rehearse(blank, torch.zeros_like(batch.theta), exemplars, batch.theta)
+    assert torch.equal(maps, batch.theta)
+    right, wrong = ((images - other).abs().mean() for other in (batch.images, batch.images.flip(0)))
+    assert right < 0.01
+    assert wrong > 5 * right
+
+
+def test_rehearsal_takes_the_last_images_of_a_batch_and_no_others() -> None:
+    batch = small_stream()[0].train.batch(slice(0, 8))
+    exemplars = torch.zeros((3, 1, 16, 16), dtype=torch.uint8)
+    images, maps = rehearse(batch.images, batch.theta, exemplars, batch.theta[:3])
+    assert torch.equal(images[:5], batch.images[:5])
+    assert torch.equal(images[5:], torch.zeros(3, 1, 16, 16))
+    assert torch.equal(maps, torch.cat((batch.theta[:5], batch.theta[:3])))
+
+
+def test_rehearsed_views_cover_all_exemplars_scales_angles_and_places() -> None:
+    task = small_stream()[1]
+    settings = Settings(pace=Pace(batch_size=32, epochs=4), rehearse=0.5)
+    recalled, views = draw_views(settings, task, 7)
+    assert views.shape[1:] == (16, 2, 3)
+    assert set(recalled.flatten().tolist()) == set(range(7))
+    scale = np.sqrt(np.linalg.det(views[..., :2].astype(np.float64)))
+    angle = np.arctan2(views[..., 1, 0], views[..., 0, 0])
+    for value, low, high in ((scale, 0.5, 1), (angle, -np.pi, np.pi), (views[..., 2], -0.5, 0.5)):
+        assert low - 1e-5 <= value.min() < low + 0.05 * (high - low)
+        assert high - 0.05 * (high - low) < value.max() <= high + 1e-5
 
 
 def test_a_step_leaves_out_as_many_entries_as_it_is_told() -> None:
@@ -273,8 +309,20 @@ def test_data_without_maps_are_refused_before_anything_is_remembered() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("jitter", 1.5), ("masked", 6), ("sigma", -1), ("average", 1.0), ("image_loss", float("nan"))],
+    [
+        ("jitter", 1.5),
+        ("rehearse", -0.1),
+        ("masked", 6),
+        ("sigma", -1),
+        ("average", 1.0),
+        ("image_loss", float("nan")),
+    ],
 )
 def test_settings_out_of_range_are_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
         Settings(**{name: value})
+
+
+def test_rehearsal_and_jitter_share_a_batch() -> None:
+    with pytest.raises(ValueError, match="parts of one batch"):
+        Settings(rehearse=0.6, jitter=0.5)

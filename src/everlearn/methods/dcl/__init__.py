@@ -9,53 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from everlearn.border import check_number, check_whole
-from everlearn.learner import Pace, count_steps, lessons
+from everlearn.learner import lessons
 from everlearn.memory import Exemplars, Found
+from everlearn.methods.dcl.chance import Chance, draw_chance, move, rehearse
+from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net, fast
-from everlearn.philox import Purpose, uniform
-from everlearn.settings import setting
+from everlearn.philox import Purpose, permutation
 from everlearn.stream import Batch, Stream, Task
-from everlearn.warp import compose, invert, normalise, similarities
+from everlearn.warp import normalise
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What DCL can be told. The paper's: a constant rate, no jitter."""
+__all__ = ["DCL", "Settings"]
 
-    pace: Pace = Pace(final_rate=1e-5)
-    net: str = setting("resnet18", "which net tells the map")
-    image_loss: float = setting(0.0, "weight of the loss between normalised image and exemplar")
-    masked: int = setting(0, "entries of the map, of six, that a step leaves out of its loss")
-    fresh: bool = setting(True, "start the optimiser afresh with every task")
-    average: float = setting(
-        0.0, "answer with the mean of the nets after past tasks, this slow; 0.9"
-    )
-    crop: float | None = setting(None, "compare a central part only, of this half-width; 0.36 say")
-    sigma: float = setting(0.8, "an image is new when d1 > sigma * d2, its two nearest distances")
-    jitter: float = setting(0.0, "part of each batch that is moved at random; 0.5 say")
-    jitter_scale: float = setting(0.25, "its scale goes from exp(-this) to exp(this)")
-    jitter_turn: float = setting(36.0, "its rotation, degrees either way")
-    jitter_shift: float = setting(0.15, "its shift either way; the image is 2 wide")
-
-    def __post_init__(self) -> None:
-        """Check every setting."""
-        check_number(self.image_loss, "image_loss", 0, 1e6)
-        check_whole(self.masked, "masked", 0, 5)
-        check_number(self.average, "average", 0, 0.9999)
-        check_number(self.sigma, "sigma", 0, 1)
-        check_number(self.jitter, "jitter", 0, 1)
-        check_number(self.jitter_scale, "jitter_scale", 0, 2)
-        check_number(self.jitter_turn, "jitter_turn", 0, 180)
-        check_number(self.jitter_shift, "jitter_shift", 0, 1)
+_POOL = 4096
 
 
 class DCL:
@@ -82,13 +53,14 @@ class DCL:
         self._remember(shown)
         if self.settings.fresh:
             fast.forget(self.optimizer)
-        moves = torch.from_numpy(draw_moves(self.settings, task)).to(self.device)
-        kept = torch.from_numpy(draw_kept(self.settings, task)).to(self.device)
+        pool = self._pool(task)
+        chance = draw_chance(self.settings, task, len(pool)).to(self.device)
         self.net.train()
         for batch, step, rate in lessons(task, self.settings.pace, self.device):
             fast.set_rate(self.optimizer, rate)
+            now = Chance(*(part[step] for part in chance))
             targets = self._targets(batch, shown)
-            yield self._step(batch.images, maps_of(batch), moves[step], kept[step], *targets)
+            yield self._step(batch.images, maps_of(batch), pool[now.recalled], *now[1:], *targets)
         self._average()
 
     def _average(self) -> None:
@@ -104,6 +76,14 @@ class DCL:
         new = [place for place, label in enumerate(labels) if label not in self.memory]
         self.memory.add([labels[place] for place in new], shown.images[new])
 
+    def _pool(self, task: Task) -> Tensor:
+        """Exemplars that may be rehearsed in a task: all, or so many at random when there are more."""
+        labels = self.memory.labels if self.settings.rehearse else []
+        if len(labels) > _POOL:
+            order = permutation(task.seed, Purpose.REHEARSAL, task.index, len(labels))
+            labels = [labels[place] for place in order[:_POOL]]
+        return self.memory.images(labels)
+
     def _targets(self, batch: Batch, shown: Batch) -> list[Tensor]:
         """The exemplar of each image, where the loss asks for it."""
         if not self.settings.image_loss:
@@ -112,15 +92,24 @@ class DCL:
         return [shown.images[same.int().argmax(1)]]
 
     def _learn_batch(
-        self, images: Tensor, theta: Tensor, moves: Tensor, kept: Tensor, *exemplars: Tensor
+        self,
+        images: Tensor,
+        theta: Tensor,
+        recalled: Tensor,
+        views: Tensor,
+        moves: Tensor,
+        kept: Tensor,
+        *exemplars: Tensor,
     ) -> Tensor:
         """One step: mean of (theta_hat - theta)^2 over batch and entries."""
         images, theta = move(images, theta, moves)
+        images, theta = rehearse(images, theta, recalled, views)
         found = fast.forward(self.net, images).reshape(-1, 2, 3)
         loss = ((found - theta) * kept).square().mean()
         if exemplars:
-            seen = normalise(images, found)
-            loss = loss + self.settings.image_loss * (seen - exemplars[0]).square().mean()
+            seen, count = normalise(images, found), len(images) - len(views)
+            error = (seen[:count] - exemplars[0][:count]).square().mean()
+            loss = loss + self.settings.image_loss * error
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -178,38 +167,6 @@ class DCL:
         fast.load_moments(self.optimizer, state["optimizer"])
         self.memory.load_state(state["memory"])
         self.tasks = state["tasks"]
-
-
-def move(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:
-    """See the first images through moves J; their maps become J^-1 theta."""
-    count = len(moves)
-    if count == 0:
-        return images, theta
-    moved = normalise(images[:count], moves)
-    maps = compose(invert(moves), theta[:count])
-    return torch.cat((moved, images[count:])), torch.cat((maps, theta[count:]))
-
-
-def draw_moves(settings: Settings, task: Task) -> NDArray[np.float32]:
-    """Random moves (steps, N, 2, 3) for the first N images of every step of a task."""
-    steps = count_steps(task, settings.pace)
-    count = round(settings.jitter * min(settings.pace.batch_size, len(task.train)))
-    if count == 0:
-        return np.zeros((steps, 0, 2, 3), np.float32)
-    number = uniform(task.seed, Purpose.JITTER, task.index, np.arange(steps), count=4 * count)
-    side = 2.0 * number.reshape(steps, count, 4) - 1.0
-    scale = np.exp(settings.jitter_scale * side[..., 0])
-    angle = np.deg2rad(settings.jitter_turn) * side[..., 1]
-    return similarities(scale, angle, settings.jitter_shift * side[..., 2:])
-
-
-def draw_kept(settings: Settings, task: Task) -> NDArray[np.float32]:
-    """Ones (steps, 2, 3), and zeros at the entries that a step leaves out."""
-    steps = count_steps(task, settings.pace)
-    kept = np.ones((steps, 6), np.float32)
-    order = uniform(task.seed, Purpose.MASK, task.index, np.arange(steps), count=6).argsort(axis=1)
-    np.put_along_axis(kept, order[:, : settings.masked], 0, axis=1)
-    return kept.reshape(steps, 2, 3)
 
 
 def maps_of(batch: Batch) -> Tensor:

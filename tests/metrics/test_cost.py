@@ -43,3 +43,12 @@ def test_no_time_gives_no_speed():
 def test_no_task_rows_are_refused():
     with pytest.raises(NotMeasuredError, match="no task row"):
         cost([{"kind": "test"}])
+
+
+def test_what_is_stored_is_as_last_counted():
+    uncounted = {k: v for k, v in _task(2).items() if k not in ("bytes", "parameters")}
+    found = cost([_task(0), _task(1), uncounted])
+    assert found.steps == 30
+    assert found.bytes == {"net": 1000, "memory": 200}
+    assert found.parameters == 251
+    assert cost([uncounted]).total_bytes == 0

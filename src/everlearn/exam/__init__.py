@@ -27,6 +27,10 @@ class Exam:
         Args:
             tasks: how many tasks the run has; None for no end.
         """
+        if (plan.one_shot or plan.open_set) and not isinstance(stream, Stream):
+            raise ValueError(
+                "one_shot and open_set need new classes: only a stream of sprites has them"
+            )
         self.stream, self.learner, self.plan, self.tasks = stream, learner, plan, tasks
         self._tests = Sheets(stream, plan.test_images, learner.device)
         self._probes = Sheets(stream, plan.probe_images, learner.device)

@@ -16,9 +16,9 @@ class Cost(NamedTuple):
         seconds: learning, without evaluation.
         evaluation_seconds: evaluating.
         images: trained on, each as often as it was used.
-        bytes: stored after the last task, by what they hold.
+        bytes: stored when last counted, by what they hold.
         peak_memory: bytes.
-        parameters: after the last task.
+        parameters: when last counted.
     """
 
     steps: int
@@ -36,7 +36,7 @@ class Cost(NamedTuple):
 
     @property
     def total_bytes(self) -> int:
-        """All bytes stored after the last task."""
+        """All bytes stored when last counted."""
         return sum(self.bytes.values())
 
 
@@ -46,12 +46,15 @@ def cost(rows: Iterable[Row]) -> Cost:
     if not tasks:
         raise NotMeasuredError("no task row was found; a cost needs one a task learned")
     last = tasks[max(tasks)]
+    # What is stored is counted when a learner is tested, not after every task.
+    counted = [tasks[task] for task in sorted(tasks) if "bytes" in tasks[task]]
+    stored: Row = counted[-1] if counted else {"bytes": {}, "parameters": 0}
     return Cost(
         steps=last["step"],
         seconds=sum(row["seconds"] for row in tasks.values()),
         evaluation_seconds=sum(row["evaluation_seconds"] for row in tasks.values()),
         images=sum(row["images"] for row in tasks.values()),
-        bytes=dict(last["bytes"]),
+        bytes=dict(stored["bytes"]),
         peak_memory=max(row["peak_memory"] for row in tasks.values()),
-        parameters=last["parameters"],
+        parameters=stored["parameters"],
     )

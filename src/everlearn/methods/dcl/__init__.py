@@ -23,7 +23,6 @@ from everlearn.philox import Purpose, permutation
 from everlearn.stream import Batch, Stream, Task
 from everlearn.warp import normalise
 
-
 __all__ = ["DCL", "Settings"]
 
 _POOL = 4096

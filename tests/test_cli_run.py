@@ -8,11 +8,13 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -196,6 +198,9 @@ WRONG = {
     "run dcl --size 3": "canvas size",
     "run dcl --out here": "here is a file",
     "run joint --online --out new": "online",
+    "run dcl --online --out new": "one pass is allowed, found epochs=5; give epochs=1",
+    "run dcl --one-shot 1 --out new": "one_shot must lie in 2 ..",
+    "compare dcl joint --joint.net vgg --out new": "unknown net 'vgg'",
     "resume": "Missing argument",
     "resume missing": "missing holds no run: settings.json is missing",
     "resume here": "here holds no run",
@@ -235,6 +240,38 @@ TYPED = st.one_of(
 def test_whatever_is_typed_is_read_or_refused(words):
     with contextlib.suppress(ValueError):
         assert set(read_words(words)) <= set(METHODS)
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    """MNIST with four images of every class to train on, and one to test on."""
+    for part, each in (("train", 4), ("t10k", 1)):
+        labels = np.tile(np.arange(10, dtype=np.uint8), each)
+        images = np.random.default_rng(0).integers(0, 256, (len(labels), 28, 28), np.uint8)
+        for kind, array in (("labels-idx1", labels), ("images-idx3", images)):
+            path = tmp_path / "data" / "MNIST" / "raw" / f"{part}-{kind}-ubyte"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+            path.write_bytes(header + array.tobytes())
+    return tmp_path / "data"
+
+
+def test_a_data_set_is_learned_without_the_preset_s_exams_of_new_classes(digits, tmp_path):
+    some = ("--name", "mnist", "--data", digits, "--size", 16, "--tasks", 2, "--net", "convnet")
+    assert find_preset("small").plan.one_shot
+    code, _, errors = call("run", "fine-tuning", *some, "--epochs", 1, "--out", tmp_path / "run")
+    assert (code, "error" in errors) == (0, False)
+    for method, more, words in (
+        ("fine-tuning", ["--one-shot", 4], "only a stream of sprites"),
+        ("dcl", [], "this stream has none"),
+    ):
+        assert words in complaint("run", method, *some, *more, "--out", tmp_path / "none")
+        assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_no_method_wrote_is_not_resumed(tmp_path):
+    Run.create(tmp_path / "run", Stream().to_json(), {})
+    assert "it lacks method, settings, plan, device" in complaint("resume", tmp_path / "run")
 
 
 def test_a_run_is_not_begun_twice(finished):

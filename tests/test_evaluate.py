@@ -14,8 +14,16 @@ from torch.nn.functional import cross_entropy
 
 from everlearn import Canvas, Stream
 from everlearn.evaluate import run
-from everlearn.exam import Exam, Plan, mark
-from everlearn.exam.costs import DivergedError, check_losses, count_bytes
+from everlearn.exam import Exam, Plan, first_unmet, mark
+from everlearn.exam.costs import (
+    DivergedError,
+    check_losses,
+    check_weights,
+    count_bytes,
+    count_memory,
+    forget_peak,
+)
+from everlearn.exam.one_shot import FACTORS, class_by_class, new_classes
 from everlearn.exam.sheets import Sheets
 from everlearn.methods import METHODS, build
 from everlearn.metrics import (
@@ -252,7 +260,7 @@ def test_bytes_count_all_tensors_of_a_state() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"every": 0}, {"ahead": -1}, {"probe_images": 0}, {"test_tasks": 0}, {"one_shot": (0,)}],
+    [{"every": 0}, {"ahead": -1}, {"probe_images": 0}, {"test_tasks": 0}, {"one_shot": (1,)}],
 )
 def test_a_bad_plan_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(changes))):
@@ -270,6 +278,106 @@ def test_marks_in_groups_are_those_one_by_one() -> None:
         batch = STREAM[one.task].test.batch(slice(None))
         assert one.right == int((learner.predict(batch.images) == batch.labels).sum())
         assert one.total == len(batch.labels)
+
+
+def test_where_the_stream_tells_the_task_answers_are_of_its_classes() -> None:
+    told = STREAM.with_changes(scenario="task")
+    for name in METHODS:
+        learner = build(name, told, "cpu", **SMALL[name])
+        rows = list(run(told, learner, Plan(within=True, probe=4, probe_images=1000)))
+        marks = {
+            kind: {(r["learned"], r["tested"]): r["right"] for r in rows if r["kind"] == kind}
+            for kind in ("test", "within")
+        }
+        assert marks["test"] == marks["within"]
+        plain = list(run(STREAM, build(name, STREAM, "cpu", **SMALL[name])))
+        assert sum(marks["test"].values()) > sum(r["right"] for r in plain if r["kind"] == "test")
+
+
+def test_a_class_that_was_never_met_is_no_answer_where_the_task_is_told() -> None:
+    told = STREAM.with_changes(scenario="task")
+    rows = list(run(told, build("dcl", told, "cpu", **SMALL["dcl"]), Plan(ahead=1), tasks=1))
+    assert [row["right"] for row in rows if row["kind"] == "test" and row["learned"] < 0] == [0]
+
+
+def test_a_task_without_test_images_has_no_row_and_stops_nothing() -> None:
+    stream = Stream(
+        tasks=5, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16),
+        scenario="blurry", seed=1,
+    )  # fmt: skip
+    empty = [task.index for task in stream if not len(task.test)]
+    assert empty == [0]
+    learner = build("dcl", stream, "cpu", **SMALL["dcl"])
+    rows = list(run(stream, learner, Plan(within=True, probe=1)))
+    for kind in ("test", "within", "probe", "theta"):
+        assert not any(tested in empty for _, tested in pairs(rows, kind))
+    assert [row["learned"] for row in rows if row["kind"] == "task"] == list(range(5))
+
+
+@pytest.mark.parametrize("tasks", [-1, 5])
+def test_more_tasks_than_there_are_are_refused_before_learning(tasks: int) -> None:
+    with pytest.raises(ValueError, match=f"tasks must lie in 0 .. 4 .*, found {tasks}"):
+        next(run(STREAM, Knowing(0), tasks=tasks))
+
+
+def test_an_endless_stream_is_learned_as_far_as_asked() -> None:
+    stream = STREAM.with_changes(tasks=None)
+    learner = build("dcl", stream, "cpu", **SMALL["dcl"])
+    rows = list(run(stream, learner, Plan(one_shot=(4,), open_set=True), tasks=2))
+    assert [tested for _, tested in pairs(rows, "theta")] == [0, 2, 0, 1, 2]
+    assert {row["kind"] for row in rows[-6:]} == {"one-shot", "open-set", "task"}
+
+
+@pytest.mark.parametrize("scenario", ["class", "domain", "nic", "blurry", "recurring"])
+def test_the_task_that_is_never_learned_holds_none_of_the_stream_s_classes(scenario: str) -> None:
+    stream = STREAM.with_changes(scenario=scenario)
+    unmet = class_by_class(stream)[first_unmet(stream, 4)]
+    assert not set(unmet.classes) & set(stream.class_ids)
+    assert unmet.index >= 4
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_images_are_counted_where_a_task_has_fewer_than_a_batch(name: str) -> None:
+    stream = STREAM.with_changes(tasks=2)
+    learner = build(name, stream, "cpu", **(SMALL[name] | {"batch_size": 10_000, "epochs": 2}))
+    counts = [row["images"] for row in run(stream, learner) if row["kind"] == "task"]
+    a_task = 2 * len(stream[0].train)
+    assert counts == ([a_task, 2 * a_task] if name == "joint" else [a_task, a_task])
+
+
+def test_one_shot_on_the_grid_is_so_whatever_the_stream_tests_on() -> None:
+    stream = STREAM.with_changes(test_factors="continuous")
+    learner = build("dcl", stream, "cpu", **SMALL["dcl"])
+    tables = {factors: new_classes(stream, learner, factors)[0].test.factors for factors in FACTORS}
+    assert len(np.unique(tables["grid"].x)) <= 3
+    assert len(np.unique(tables["continuous"].x)) > 3
+    own = new_classes(stream, learner)[0].test.factors
+    assert (own.x == tables["continuous"].x).all()
+
+
+@pytest.mark.parametrize("plan", [Plan(one_shot=(4,)), Plan(open_set=True)])
+def test_new_classes_need_shapes_and_test_images(plan: Plan) -> None:
+    with pytest.raises(ValueError, match="only a stream of sprites"):
+        next(run(Told(), Knowing(100), plan))
+    with pytest.raises(ValueError, match="need test images"):
+        next(run(STREAM.with_changes(split=(0.9, 0.1, 0.0)), Knowing(100), plan))
+
+
+@pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
+def test_weights_that_are_no_numbers_are_refused(wrong: float) -> None:
+    state = {"net": {"weight": torch.tensor([1.0])}, "optimizer": [torch.tensor([0.0, 2.0])]}
+    check_weights(state, 7)
+    state["optimizer"][0][1] = wrong
+    with pytest.raises(DivergedError, match=r"the learner's optimizer became .* in task 7"):
+        check_weights(state, 7)
+
+
+def test_peak_memory_is_counted_anew_for_every_run() -> None:
+    held = np.ones(20_000_000)
+    before = count_memory("cpu")["peak_memory"]
+    del held
+    forget_peak("cpu")
+    assert count_memory("cpu")["peak_memory"] < before - 100_000_000
 
 
 class Gaussians:

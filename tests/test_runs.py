@@ -16,6 +16,7 @@ import torch
 from everlearn import Canvas, Stream, runs
 from everlearn.exam import Plan
 from everlearn.exam.costs import DivergedError
+from everlearn.methods.dcl import DCL
 from everlearn.results import Run, read_costs, read_rows
 
 STREAM = Stream(
@@ -153,3 +154,30 @@ def test_d16_a_run_on_a_gpu_killed_twice_resumes_to_the_same_bytes(tmp_path: Pat
         going = command("resume", str(folder))
     assert going.wait(200) == 0
     assert rows_of(folder) == rows_of(tmp_path / "whole")
+
+
+def test_a_folder_of_something_else_is_not_resumed(tmp_path: Path) -> None:
+    Run.create(tmp_path / "run", STREAM.to_json(), {"method": "dcl", "plan": {}})
+    for verb in (runs.resume, runs.load_learner):
+        with pytest.raises(ValueError, match="it lacks settings, device, save_seconds"):
+            verb(tmp_path / "run")
+
+
+def test_weights_that_are_no_numbers_replace_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = start(tmp_path / "run")
+    while next(going)["kind"] != "task":
+        pass
+    kept = (tmp_path / "run" / "checkpoint.npz").read_bytes()
+    monkeypatch.setattr(DCL, "state", lambda self: {"net": torch.tensor(torch.nan)})
+    with pytest.raises(DivergedError, match="the learner's net"):
+        list(going)
+    assert (tmp_path / "run" / "checkpoint.npz").read_bytes() == kept
+
+
+def test_exams_that_a_stream_cannot_give_leave_no_folder(tmp_path: Path) -> None:
+    stream = STREAM.with_changes(split=(0.9, 0.1, 0.0))
+    with pytest.raises(ValueError, match="need test images"):
+        runs.start(tmp_path / "run", "dcl", stream, PLAN, "cpu", 0.0, **SMALL)
+    assert not (tmp_path / "run").exists()

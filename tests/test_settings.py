@@ -27,6 +27,11 @@ class Cart:
     name: str | None = setting(None, "how it is called")
 
 
+@dataclass(frozen=True)
+class Wagon:
+    covered: bool = setting(False, "whether it has a roof")
+
+
 def test_settings_are_listed_in_their_order_with_those_within():
     assert list(list_settings(Cart()).items()) == [
         ("wheels", 4),
@@ -73,6 +78,13 @@ def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown settings \['doors'\] of cart") as error:
         change_settings(Cart(), {"doors": 2, "wheels": 3}, "cart")
     assert all(name in str(error.value) for name in list_settings(Cart()))
+
+
+def test_a_flag_is_true_or_false():
+    assert change_settings(Wagon(), {"covered": True}, "wagon") == Wagon(covered=True)
+    for wrong in ("no", 1, None):
+        with pytest.raises(TypeError, match=f"covered must be True or False, found {wrong!r}"):
+            change_settings(Wagon(), {"covered": wrong}, "wagon")
 
 
 def test_a_group_is_no_setting_of_its_own():

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from everlearn.exam import Exam, Plan, Row
-from everlearn.exam.costs import check_losses, count_costs
+from everlearn.exam.costs import check_losses, count_costs, settled
 from everlearn.learner import Learner
 from everlearn.nets.fast import beside
 
@@ -40,7 +40,7 @@ def run(
             losses.append(loss)
             step += 1
             if plan.probe and step % plan.probe == 0:
-                since = perf_counter()
+                since = settled(learner.device)
                 yield from list(exam.probe(step, index))
                 testing += perf_counter() - since
         with beside(learner.device):  # a GPU is still busy with the steps before

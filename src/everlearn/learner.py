@@ -22,7 +22,7 @@ class Learner(Protocol):
 
     Attributes:
         device: where it expects images.
-        batch_size: how many training images a step takes.
+        batch_size: how many training images a step takes; fewer where a task has no more.
     """
 
     device: str
@@ -122,6 +122,25 @@ def count_steps(task: Task, pace: Pace) -> int:
     """How many lessons a task has."""
     drop = len(task.train) >= pace.batch_size
     return task.count_batches(pace.batch_size, pace.epochs, drop_last=drop)
+
+
+def check_passes(stream: Any, pace: Pace) -> None:
+    """Raise where a pace goes more than once through tasks that may be seen once only."""
+    if stream.online and pace.epochs > 1:
+        raise ValueError(
+            f"this stream is online: one pass is allowed, found epochs={pace.epochs}; give epochs=1"
+        )
+
+
+def all_classes(stream: Any) -> range:
+    """The ids of all classes of a stream, for a net that has an output for each from the start."""
+    if stream.tasks is None:
+        raise ValueError(
+            "this method has an output for each class, and an endless stream has no last one; give "
+            "it an end, as in stream.with_changes(tasks=100), or use dcl"
+        )
+    ids: range = stream.class_ids
+    return ids
 
 
 def find_device(device: str) -> str:

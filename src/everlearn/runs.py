@@ -14,15 +14,18 @@ import torch
 from torch import Tensor
 
 from everlearn import evaluate
-from everlearn.exam import Plan, Row
+from everlearn.exam import Plan, Row, check_exams
+from everlearn.exam.costs import check_weights, forget_peak
 from everlearn.learner import Learner, find_device
 from everlearn.methods import build, find_method
 from everlearn.metrics import summarise
 from everlearn.results import Run, flatten, read_costs, read_rows, unflatten
+from everlearn.results.folder import SETTINGS
 from everlearn.settings import change_settings, list_settings
 from everlearn.stream import read_stream
 
 Folder = str | PathLike[str]
+_KEPT = ("method", "settings", "plan", "device", "save_seconds")
 
 
 def start(
@@ -43,6 +46,7 @@ def start(
     plan, device = plan or Plan(), find_device(device)
     settings = change_settings(find_method(method).settings(), changes, method)
     learner = build(method, stream, device, **changes)
+    check_exams(stream, plan)
     kept = {
         "method": method,
         "settings": list_settings(settings),
@@ -60,7 +64,7 @@ def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
     Args:
         data: folder of the data sets, for a stream of real images.
     """
-    run = Run.open(folder)
+    run = _open(folder)
     kept = run.settings
     device = find_device(kept["device"])
     run.gpu = _gpu(device)
@@ -71,7 +75,7 @@ def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
 
 def load_learner(folder: Folder, device: str = "auto", data: str | Path | None = None) -> Learner:
     """The learner of a run as it was at the last checkpoint, on any device."""
-    run = Run.open(folder)
+    run = _open(folder)
     learner = build(
         run.settings["method"], read_stream(run.stream, data), device, **run.settings["settings"]
     )
@@ -82,17 +86,31 @@ def load_learner(folder: Folder, device: str = "auto", data: str | Path | None =
     return learner
 
 
+def _open(folder: Folder) -> Run:
+    run = Run.open(folder)
+    missing = [name for name in _KEPT if name not in run.settings]
+    if missing:
+        raise ValueError(
+            f"{run.folder / SETTINGS} is not of a method's run: it lacks {', '.join(missing)}; name a "
+            "folder that `everlearn run` wrote"
+        )
+    return run
+
+
 def _work(run: Run, stream: Any, learner: Learner, plan: Plan, seconds: float) -> Iterator[Row]:
     with run.writing():
         point, saved = run.checkpoint(), monotonic()
         first, step = 0, 0
+        forget_peak(learner.device)
         if point is not None:
             learner.load_state(to_tensors(unflatten(point.arrays, point.values)))
             first, step = point.task + 1, point.step
         for row in evaluate.run(stream, learner, plan, start=first, step=step):
             run.append(row)
             if row["kind"] == "task" and _is_time(row, stream, saved, seconds):
-                run.save(row["learned"], row["step"], *flatten(to_arrays(learner.state())))
+                state = learner.state()
+                check_weights(state, row["learned"])
+                run.save(row["learned"], row["step"], *flatten(to_arrays(state)))
                 saved = monotonic()
             yield row
         run.finish(summarise(read_rows(run.folder), read_costs(run.folder)))

@@ -46,4 +46,6 @@ def _change(settings: Any, changes: dict[str, Any]) -> Any:
             new[item.name] = _change(value, changes)
         elif item.name in changes:
             new[item.name] = changes[item.name]
+            if isinstance(value, bool) and not isinstance(new[item.name], bool):
+                raise TypeError(f"{item.name} must be True or False, found {new[item.name]!r}")
     return replace(settings, **new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,14 +118,27 @@ def test_answers_are_classes_that_were_met(name: str) -> None:
     assert set(learner.predict(images, [101, 103]).tolist()) <= {101, 103}
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_optimiser_that_starts_afresh_is_not_stored(fresh: bool) -> None:
+    learner = build("fine-tuning", STREAM, "cpu", **SMALL, fresh=fresh)
+    assert bool(learner.state()["optimizer"]) is not fresh
+
+
 def test_joint_refuses_an_online_stream() -> None:
     with pytest.raises(ValueError, match="online"):
         build("joint", STREAM.with_changes(online=True), "cpu")
 
 
 def test_an_endless_stream_has_no_head_to_allocate() -> None:
-    with pytest.raises(TypeError, match="endless"):
+    with pytest.raises(ValueError, match="an endless stream has no last one; give it an end"):
         build("fine-tuning", STREAM.with_changes(tasks=None), "cpu")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_images_of_whole_numbers_are_refused(name: str) -> None:
+    stream = STREAM.with_changes(canvas=replace(STREAM.canvas, dtype="uint8"))
+    with pytest.raises(ValueError, match="dtype float32, found uint8"):
+        build(name, stream, "cpu")
 
 
 def test_an_unknown_method_lists_the_known_ones() -> None:

@@ -288,13 +288,15 @@ def test_it_names_no_class_before_it_met_one_and_only_those_asked_for() -> None:
     images = stream[0].test.batch(slice(None)).images
     assert (learned(0, stream).predict(images) == -1).all()
     assert set(learned(2, stream).predict(images, [1, 6]).tolist()) <= {1, 6}
+    assert set(learned(1, stream).predict(images, [1, 600]).tolist()) == {1}
+    assert (learned(1, stream).predict(images, [600]) == -1).all()
 
 
 def test_an_online_stream_takes_one_pass_only() -> None:
     stream = small_stream(online=True)
     assert learned(1, stream).tasks == 1
     with pytest.raises(ValueError, match="one pass is allowed, found epochs=2"):
-        learned(1, stream, epochs=2)
+        learned(0, stream, epochs=2)
 
 
 def test_data_without_maps_are_refused_before_anything_is_remembered() -> None:
@@ -326,3 +328,8 @@ def test_settings_out_of_range_are_refused(name: str, value: float) -> None:
 def test_rehearsal_and_jitter_share_a_batch() -> None:
     with pytest.raises(ValueError, match="parts of one batch"):
         Settings(rehearse=0.6, jitter=0.5)
+
+
+def test_an_image_loss_needs_images_that_are_not_rehearsed() -> None:
+    with pytest.raises(ValueError, match="rehearse=1 leaves no image"):
+        Settings(rehearse=1.0, image_loss=0.1)

@@ -59,17 +59,24 @@ class Job(NamedTuple):
 
 def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], asked: Asked) -> Job:
     """Put together what was typed and what the preset says."""
-    from everlearn.methods import find_method
+    from everlearn.methods import build
     from everlearn.presets import find_preset
-    from everlearn.settings import change_settings
 
     preset, data = find_preset(asked.preset), asked.changes["data"]
     stream = build_stream(asked.changes, preset.stream)
     folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
     own = {**preset.settings.get(method, {}), **settings}
-    change_settings(find_method(method).settings(), own, method)  # before others take their hours
-    plan = change_plan(preset.plan, asked.exams)
+    build(method, stream, "cpu", **own)  # what is wrong is said before others take their hours
+    plan = change_plan(_usual_plan(preset.plan, stream), asked.exams)
     return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data)
+
+
+def _usual_plan(plan: Plan, stream: Any) -> Plan:
+    """A preset's plan, without the exams that a data set has no new classes for."""
+    from everlearn.stream import Stream
+
+    sprites = isinstance(stream, Stream)
+    return plan if sprites else replace(plan, one_shot=(), open_set=False)
 
 
 def change_plan(plan: Plan, exams: Given) -> Plan:

@@ -65,9 +65,9 @@ def resume(
         return
     from everlearn import runs
 
-    stream = json.loads(kept.stream)
+    rows, stream = runs.resume(folder, data), json.loads(kept.stream)
     name = f"{kept.settings['method']}, seed {stream.get('seed', 0)}"
-    see_through(runs.resume(folder, data), folder, name, stream.get("tasks"))
+    see_through(rows, folder, name, stream.get("tasks"))
     _tell_end(folder)
 
 

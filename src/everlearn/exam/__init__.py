@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from everlearn.border import check_whole
 from everlearn.exam.marks import Mark, mark, mark_within, square_errors
 from everlearn.exam.one_shot import FACTORS, class_by_class, one_shot
 from everlearn.exam.open_set import open_set
-from everlearn.exam.plan import Plan
+from everlearn.exam.plan import MOST, Plan
 from everlearn.exam.sheets import Sheet, Sheets
 from everlearn.learner import Learner, Maps, Remembers
 from everlearn.stream import Stream, Task
 
-__all__ = ["Exam", "Plan", "mark", "one_shot", "open_set"]
+__all__ = ["Exam", "Plan", "check_exams", "mark", "one_shot", "open_set"]
 
 Row = dict[str, Any]
 
@@ -27,10 +28,10 @@ class Exam:
         Args:
             tasks: how many tasks the run has; None for no end.
         """
-        if (plan.one_shot or plan.open_set) and not isinstance(stream, Stream):
-            raise ValueError(
-                "one_shot and open_set need new classes: only a stream of sprites has them"
-            )
+        check_exams(stream, plan)
+        if tasks is not None:
+            most = MOST if stream.tasks is None else stream.tasks
+            check_whole(tasks, "tasks", 0, most, " (as many as the stream has)")
         self.stream, self.learner, self.plan, self.tasks = stream, learner, plan, tasks
         self._tests = Sheets(stream, plan.test_images, learner.device)
         self._probes = Sheets(stream, plan.probe_images, learner.device)
@@ -80,11 +81,12 @@ class Exam:
                 } | mean
 
     def _never_learned(self) -> list[Sheet]:
-        """The task after the last of a stream of sprites that ends."""
+        """The task after the last of a run, of a stream of sprites."""
         if not isinstance(self.stream, Stream) or self.tasks is None:
             return []
         if self._unseen is None:
-            self._unseen = self._tests.take(class_by_class(self.stream)[len(self.stream)])
+            number = first_unmet(self.stream, self.tasks)
+            self._unseen = self._tests.take(class_by_class(self.stream)[number])
         return [self._unseen]
 
     def _finals(self, step: int, learned: int, learner: Remembers) -> Iterator[Row]:
@@ -95,6 +97,29 @@ class Exam:
                     yield row | when
         if self.plan.open_set:
             yield open_set(self.stream, learner) | when
+
+
+def check_exams(stream: Any, plan: Plan) -> None:
+    """Raise where a plan asks for new classes that a stream cannot show."""
+    if not (plan.one_shot or plan.open_set):
+        return
+    if not isinstance(stream, Stream):
+        raise ValueError(
+            "one_shot and open_set need new classes: only a stream of sprites has them"
+        )
+    if not stream.split[2]:
+        raise ValueError(
+            f"one_shot and open_set need test images, and the split {stream.split} has none; leave "
+            "some for testing"
+        )
+
+
+def first_unmet(stream: Stream, tasks: int) -> int:
+    """The first task, class by class, whose classes a run of so many tasks never meets."""
+    if stream.tasks is None:
+        return tasks
+    # A scenario may draw from more classes than its tasks bring: nic does.
+    return max(stream.tasks, -(-len(stream.class_ids) // stream.classes_per_task))
 
 
 def _row(kind: str, step: int, learned: int, one: Mark) -> Row:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -14,6 +17,7 @@ from torch import Tensor
 from everlearn.learner import Learner
 
 _STATM = Path("/proc/self/statm")
+_CLEAR = Path("/proc/self/clear_refs")
 
 
 class DivergedError(ArithmeticError):
@@ -37,6 +41,33 @@ def check_losses(losses: Sequence[float | Tensor], task: int, step: int) -> floa
             f"of task {task}; checkpoints from before are kept: try a lower rate, from the start"
         )
     return float(values.double().mean())
+
+
+def check_weights(state: dict[str, Any], task: int) -> None:
+    """Raise where a learner's state holds what is no number: it must not replace a good checkpoint."""
+    for name, part in state.items():
+        if not all(bool(tensor.isfinite().all()) for tensor in tensors(part)):
+            raise DivergedError(
+                f"the learner's {name} became infinite or no number in task {task}; checkpoints from "
+                "before are kept: try a lower rate, from the start"
+            )
+
+
+def settled(device: str) -> float:
+    """Wait until a GPU has done what it was told; then tell the time, in seconds."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+    return perf_counter()
+
+
+def forget_peak(device: str) -> None:
+    """Count peak memory from now on: what ran in this process before is none of a run's cost."""
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats(device)
+    elif _CLEAR.exists():
+        with suppress(OSError):  # some containers forbid it
+            _CLEAR.write_text("5")
 
 
 def count_costs(learner: Learner, full: bool) -> dict[str, Any]:

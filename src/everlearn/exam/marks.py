@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -26,11 +26,18 @@ def mark(learner: Learner, groups: Iterable[list[Sheet]]) -> list[Mark]:
     sheets: list[Sheet] = []
     counts: list[Tensor] = []
     for group in groups:
-        answers = learner.predict(torch.cat([sheet.images() for sheet in group]))
-        parts = torch.split(answers, [len(sheet.labels) for sheet in group])
-        counts += [(part == sheet.labels).sum() for part, sheet in zip(parts, group, strict=True)]
+        answers = _answer(learner, group)
+        counts += [(part == sheet.labels).sum() for part, sheet in zip(answers, group, strict=True)]
         sheets += group
     return _read(sheets, counts)
+
+
+def _answer(learner: Learner, group: list[Sheet]) -> Sequence[Tensor]:
+    """Answer sheets together, or one by one where each has classes of its own to choose from."""
+    if any(sheet.told is not None for sheet in group):
+        return [learner.predict(sheet.images(), sheet.told) for sheet in group]
+    answers = learner.predict(torch.cat([sheet.images() for sheet in group]))
+    return torch.split(answers, [len(sheet.labels) for sheet in group])
 
 
 def mark_within(learner: Learner, sheets: Sheets, tasks: Iterable[int]) -> list[Mark]:
@@ -38,7 +45,7 @@ def mark_within(learner: Learner, sheets: Sheets, tasks: Iterable[int]) -> list[
 
     A learner with a memory is lent one that holds the exemplars of the task, met or not, alone.
     """
-    asked = [sheets.sheet(index) for index in tasks]
+    asked = list(sheets.asking(tasks))
     counts = [
         (_answer_within(learner, sheet, sheets.stream[sheet.task]) == sheet.labels).sum()
         for sheet in asked
@@ -64,7 +71,7 @@ def _read(sheets: list[Sheet], counts: list[Tensor]) -> list[Mark]:
 
 def square_errors(learner: Maps, sheet: Sheet) -> list[float]:
     """Sums of squared errors of the six entries of the map."""
-    if sheet.theta is None:
+    if sheet.theta is None or not len(sheet.labels):
         return []
     errors = learner.theta(sheet.images()) - sheet.theta
     sums: list[float] = errors.double().square().sum(0).flatten().tolist()

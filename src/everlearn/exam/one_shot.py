@@ -33,7 +33,7 @@ def one_shot(
 
     Args:
         classes: how many new classes; those after the last of the stream.
-        factors: "grid" as in training, or "continuous", the ranges between.
+        factors: "grid" as in training (whatever tests are on), or "continuous", the ranges between.
         questions: how many images are asked at most, spread over the classes.
     """
     check_whole(classes, "classes", 2, 10**9)
@@ -53,10 +53,16 @@ def one_shot(
     return [common | {"mode": mode, "right": n} for mode, n in zip(MODES, right, strict=True)]
 
 
-def new_classes(stream: Stream, learner: Remembers, factors: str = "grid") -> Stream:
-    """The endless stream of classes that come after all of a stream, or after all met so far."""
+def new_classes(stream: Stream, learner: Remembers, factors: str | None = None) -> Stream:
+    """The endless stream of classes that come after all of a stream, or after all met so far.
+
+    Args:
+        factors: of its test images, one of FACTORS; None for those that the stream tests on.
+    """
     last = learner.memory.labels[-1] if stream.tasks is None else stream.class_ids[-1]
     changes: dict[str, Any] = {"first_class": last + 1}
+    if factors == "grid":
+        changes |= {"test_factors": None}
     if factors == "continuous":
         changes |= {"test_factors": "continuous", "held_out": None}
     return class_by_class(stream).with_changes(**changes)

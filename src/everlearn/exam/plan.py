@@ -9,7 +9,7 @@ import numpy as np
 from everlearn.border import check_whole
 from everlearn.settings import setting
 
-_MOST = 2**40
+MOST = 2**40
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        check_whole(self.every, "every", 1, _MOST)
-        check_whole(self.ahead, "ahead", 0, _MOST)
-        check_whole(self.probe, "probe", 0, _MOST, " (0: never)")
-        check_whole(self.probe_images, "probe_images", 1, _MOST)
+        check_whole(self.every, "every", 1, MOST)
+        check_whole(self.ahead, "ahead", 0, MOST)
+        check_whole(self.probe, "probe", 0, MOST, " (0: never)")
+        check_whole(self.probe_images, "probe_images", 1, MOST)
         for name in ("test_tasks", "test_images"):
             if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name, 1, _MOST, " (None: all)")
-        for name in ("one_shot", "finals"):
-            numbers = tuple(check_whole(n, name, 1, _MOST) for n in getattr(self, name))
+                check_whole(getattr(self, name), name, 1, MOST, " (None: all)")
+        for name, low, high in (("one_shot", 2, 10**9), ("finals", 1, MOST)):
+            numbers = tuple(check_whole(n, name, low, high) for n in getattr(self, name))
             object.__setattr__(self, name, numbers)
 
     def is_due(self, learned: int, last: int) -> bool:

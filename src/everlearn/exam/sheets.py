@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from everlearn.exam.plan import spread
-from everlearn.stream.task import Split, Task
+from everlearn.stream.task import Task
 
 _KEPT = 4096
 _PIXELS = 2**24
@@ -24,12 +24,14 @@ class Sheet(NamedTuple):
         images: draws the questions.
         labels: the right answers.
         theta: the true maps, where there are any.
+        told: the classes to choose from, where the stream tells the task; None for all.
     """
 
     task: int
     images: Callable[[], Tensor]
     labels: Tensor
     theta: Tensor | None
+    told: tuple[int, ...] | None = None
 
 
 class Sheets:
@@ -52,17 +54,21 @@ class Sheets:
 
     def take(self, task: Task) -> Sheet:
         """Make the sheet of a task that is at hand."""
-        sheet = make_sheet(task.index, task.test, self._images, self._device)
+        sheet = make_sheet(task, self._images, self._device)
         self._kept[task.index] = sheet
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return sheet
 
+    def asking(self, tasks: Iterable[int]) -> Iterator[Sheet]:
+        """The sheets that ask something: a task of a blurry stream may have nothing to test."""
+        return (sheet for sheet in map(self.sheet, tasks) if len(sheet.labels))
+
     def groups(self, tasks: Iterable[int]) -> Iterator[list[Sheet]]:
         """Sheets in groups that are drawn and answered together."""
         group: list[Sheet] = []
-        for index in tasks:
-            group.append(self.sheet(index))
+        for sheet in self.asking(tasks):
+            group.append(sheet)
             if sum(len(sheet.labels) for sheet in group) >= self._at_once:
                 yield group
                 group = []
@@ -70,8 +76,9 @@ class Sheets:
             yield group
 
 
-def make_sheet(task: int, test: Split, images: int | None, device: str) -> Sheet:
+def make_sheet(task: Task, images: int | None, device: str) -> Sheet:
     """Choose questions, evenly spread; only what drawing them takes is held."""
+    test = task.test
     chosen = np.array(spread(len(test), images), np.int64)
     rows = torch.from_numpy(chosen).to(device)
     labels = torch.from_numpy(test.labels[chosen]).to(device)
@@ -79,4 +86,5 @@ def make_sheet(task: int, test: Split, images: int | None, device: str) -> Sheet
     theta = None
     if test.theta is not None:
         theta = torch.from_numpy(test.theta[chosen].astype(np.float32)).to(device)
-    return Sheet(task, lambda: draw(rows), labels, theta)
+    told = task.classes if task.tells_index else None
+    return Sheet(task.index, lambda: draw(rows), labels, theta, told)

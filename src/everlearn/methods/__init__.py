@@ -36,6 +36,10 @@ def find_method(name: str) -> Method:
 
 def build(name: str, stream: Any, device: str = "auto", **changes: Any) -> Learner:
     """Make a learner for a stream; `changes` are settings of the method, by name."""
-    method = find_method(name)
+    method, found = find_method(name), stream.canvas.dtype
+    if found != "float32":
+        raise ValueError(
+            f"methods learn from images of dtype float32, found {found}; change the canvas"
+        )
     settings = change_settings(method.settings(), changes, name)
     return method.build(stream, settings, find_device(device))

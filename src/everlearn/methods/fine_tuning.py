@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from everlearn.learner import Pace, lessons
+from everlearn.learner import Pace, all_classes, check_passes, lessons
 from everlearn.nets import build_net, fast
 from everlearn.nets.classifier import Classifier
 from everlearn.settings import setting
@@ -30,7 +30,8 @@ class FineTuning:
 
     def __init__(self, stream: Stream, settings: Settings, device: str) -> None:
         """Start with random weights, which follow from the stream's seed."""
-        classes, canvas = stream.class_ids, stream.canvas
+        check_passes(stream, settings.pace)
+        classes, canvas = all_classes(stream), stream.canvas
         self.settings, self.device = settings, device
         self.batch_size = settings.pace.batch_size
         net = build_net(settings.net, canvas.channels, len(classes), canvas.size, stream.seed)
@@ -42,6 +43,7 @@ class FineTuning:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task."""
         self.model.meet(task.classes)
+        self.batch_size = min(self.settings.pace.batch_size, len(task.train))
         if self.settings.fresh:
             fast.forget(self.optimizer)
         self.model.net.train()
@@ -61,8 +63,9 @@ class FineTuning:
         return self.model.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """Weights, classes met, and what the optimiser keeps."""
-        return {**self.model.state(), "optimizer": fast.moments(self.optimizer)}
+        """Weights, classes met and, where it is used, what the optimiser keeps."""
+        kept = [] if self.settings.fresh else fast.moments(self.optimizer)
+        return {**self.model.state(), "optimizer": kept}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from everlearn.border import check_whole
-from everlearn.learner import Pace
+from everlearn.learner import Pace, all_classes
 from everlearn.nets import build_net, fast
 from everlearn.nets.classifier import Classifier
 from everlearn.philox import Purpose, permutation
@@ -49,7 +49,7 @@ class Joint:
         """Start with random weights, which follow from the stream's seed."""
         if stream.online:
             raise ValueError("joint sees images again and again, which an online stream forbids")
-        classes, canvas = stream.class_ids, stream.canvas
+        classes, canvas = all_classes(stream), stream.canvas
         self.stream, self.settings, self.device = stream, settings, device
         self.batch_size = settings.pace.batch_size
         net = build_net(settings.net, canvas.channels, len(classes), canvas.size, stream.seed)
@@ -79,6 +79,7 @@ class Joint:
         pace = self.settings.pace
         rows = sum(len(task.train) for task in tasks)
         steps = pace.epochs * max(1, rows // pace.batch_size)
+        self.batch_size = min(pace.batch_size, rows)
         batches = mixed_batches(tasks, pace.batch_size, pace.epochs, self.device)
         self.model.net.train()
         for step, (images, labels) in enumerate(batches):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from everlearn.learner import lessons
+from everlearn.learner import check_passes, lessons
 from everlearn.memory import Exemplars, Found
 from everlearn.methods.dcl.chance import Chance, draw_chance, move, rehearse
 from everlearn.methods.dcl.settings import Settings
@@ -26,6 +26,7 @@ from everlearn.warp import normalise
 __all__ = ["DCL", "Settings"]
 
 _POOL = 4096
+Maps = TypeVar("Maps")
 
 
 class DCL:
@@ -33,6 +34,8 @@ class DCL:
 
     def __init__(self, stream: Stream, settings: Settings, device: str) -> None:
         """Start with random weights, which follow from the stream's seed, and an empty memory."""
+        check_passes(stream, settings.pace)
+        check_maps(stream[0].canonical.theta)
         canvas = stream.canvas
         self.settings, self.device = settings, device
         self.batch_size = settings.pace.batch_size
@@ -48,7 +51,8 @@ class DCL:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Remember the exemplars of new classes, then learn the maps of all images."""
         shown = task.exemplars(self.device)
-        maps_of(shown)
+        check_maps(shown.theta)
+        self.batch_size = min(self.settings.pace.batch_size, len(task.train))
         self._remember(shown)
         if self.settings.fresh:
             fast.forget(self.optimizer)
@@ -59,7 +63,8 @@ class DCL:
             fast.set_rate(self.optimizer, rate)
             now = Chance(*(part[step] for part in chance))
             targets = self._targets(batch, shown)
-            yield self._step(batch.images, maps_of(batch), pool[now.recalled], *now[1:], *targets)
+            theta = check_maps(batch.theta)
+            yield self._step(batch.images, theta, pool[now.recalled], *now[1:], *targets)
         self._average()
 
     def _average(self) -> None:
@@ -128,10 +133,11 @@ class DCL:
         return memory.search(self.normalise(images), k)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class of the nearest exemplar; -1 while there is none."""
-        if not len(self.memory):
+        """Name the class of the nearest exemplar, of all or of those asked about; -1 for none."""
+        memory = self.memory if among is None else self._part(among)
+        if not len(memory):
             return torch.full((len(images),), -1, device=images.device)
-        return self.match(images, self._part(among), 1).labels[:, 0]
+        return self.match(images, memory, 1).labels[:, 0]
 
     def score(self, images: Tensor) -> Tensor:
         """d1 / d2 of the two nearest exemplars: near 1 for an image of no known class."""
@@ -141,11 +147,10 @@ class DCL:
         """Whether an image seems to be of no known class: d1 > sigma * d2."""
         return self.score(images) > self.settings.sigma
 
-    def _part(self, among: Sequence[int] | None) -> Exemplars:
-        if among is None:
-            return self.memory
+    def _part(self, among: Sequence[int]) -> Exemplars:
+        known = [label for label in among if label in self.memory]
         part = self.memory.empty()
-        part.add(list(among), self.memory.images(list(among)))
+        part.add(known, self.memory.images(known))
         return part
 
     def state(self) -> dict[str, Any]:
@@ -168,11 +173,11 @@ class DCL:
         self.tasks = state["tasks"]
 
 
-def maps_of(batch: Batch) -> Tensor:
-    """The true maps of a batch, or an error where the data have none."""
-    if batch.theta is None:
+def check_maps(theta: Maps | None) -> Maps:
+    """Return true maps, or say that the data have none."""
+    if theta is None:
         raise ValueError(
             "dcl learns the affine map of each image, and this stream has none; use a stream of "
             "sprites (or dsprites), or another method"
         )
-    return batch.theta
+    return theta

@@ -41,6 +41,8 @@ class Settings:
             raise ValueError(
                 f"rehearse and jitter are parts of one batch, found {self.rehearse} and {self.jitter}"
             )
+        if self.image_loss and self.rehearse == 1:
+            raise ValueError("rehearse=1 leaves no image for image_loss; lower it, or image_loss=0")
         check_number(self.jitter_scale, "jitter_scale", 0, 2)
         check_number(self.jitter_turn, "jitter_turn", 0, 180)
         check_number(self.jitter_shift, "jitter_shift", 0, 1)

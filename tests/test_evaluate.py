@@ -246,7 +246,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where() -> None:
     with pytest.raises(DivergedError, match="became inf at step 1"):
         check_losses([float("inf")], 0, 1)
     assert check_losses([1.0, torch.tensor(2.0)], 0, 2) == 1.5
-    assert check_losses([], 0, 0) == 0.0
+    assert check_losses([], 0, 0) is None
 
 
 def test_bytes_count_all_tensors_of_a_state() -> None:

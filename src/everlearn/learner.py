@@ -85,19 +85,21 @@ class Pace:
     batch_size: int = setting(256, "images a step")
     epochs: int = setting(5, "passes over the training images of a task")
     rate: float = setting(1e-3, "learning rate at the start of a task")
-    final_rate: float = setting(1e-3, "and at its end, reached along a cosine; the same: constant")
+    final_rate: float | None = setting(None, "and at its end, along a cosine; none: constant")
 
     def __post_init__(self) -> None:
         """Check every setting."""
         check_whole(self.batch_size, "batch_size", 1, 1_000_000)
         check_whole(self.epochs, "epochs", 1, 1_000_000)
         check_number(self.rate, "rate", 0, 1e3)
-        check_number(self.final_rate, "final_rate", 0, 1e3)
+        if self.final_rate is not None:
+            check_number(self.final_rate, "final_rate", 0, 1e3)
 
     def rate_at(self, step: int, steps: int) -> float:
         """The learning rate of a step, the first being 0."""
-        done = step / max(1, steps - 1)
-        left = 0.5 * (1 + math.cos(math.pi * done))
+        if self.final_rate is None:
+            return self.rate
+        left = 0.5 * (1 + math.cos(math.pi * step / max(1, steps - 1)))
         return self.final_rate + (self.rate - self.final_rate) * left
 
 

@@ -15,7 +15,7 @@ from everlearn.methods import METHODS, build, find_method
 from everlearn.methods.joint import mixed_batches
 
 SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
-LONG = SMALL | {"epochs": 10, "rate": 3e-3}
+LONG = SMALL | {"epochs": 10, "rate": 3e-3, "final_rate": 1e-4}
 STREAM = Stream(
     seed=1,
     tasks=3,

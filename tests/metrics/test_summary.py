@@ -50,6 +50,7 @@ def _one_shot(mode: str, right: int, total: int = 10) -> dict:
 
 TESTS = [_counts("test", 0, 0, 90), _counts("test", 1, 0, 60), _counts("test", 1, 1, 80)]
 BEFORE = [_counts("test", -1, 0, 10), _counts("test", -1, 1, 10), _counts("test", 0, 1, 30)]
+WITHIN = [_counts("within", 0, 0, 10), _counts("within", 1, 0, 92), _counts("within", 1, 1, 98)]
 PROBES = [
     *(_counts("probe", 0, 0, 80, 1), _counts("probe", 1, 0, 20, 2)),
     *(_counts("probe", 1, 0, 50, 3), _counts("probe", 1, 1, 60, 3)),
@@ -58,7 +59,7 @@ COSTS = [_task(0, 1), _task(1, 3)]
 
 
 def test_a_line_of_a_whole_run():
-    line = summarise([*TESTS, *BEFORE, *PROBES], COSTS)
+    line = summarise([*TESTS, *BEFORE, *PROBES, *WITHIN], COSTS)
     low, high = wilson(140, 200)
     assert line == {
         "tasks": 2,
@@ -69,8 +70,13 @@ def test_a_line_of_a_whole_run():
         "forgetting": pytest.approx(0.3),
         "backward_transfer": pytest.approx(-0.3),
         "forward_transfer": pytest.approx(0.2),
+        "stream_average": pytest.approx((0.9 + 0.7) / 2),
+        "within_accuracy": pytest.approx(0.95),
         "min_accuracy": pytest.approx(0.2),
         "worst_case_accuracy": pytest.approx(0.4),
+        "windowed_forgetting_10": pytest.approx((0.6 + 0) / 2),
+        "windowed_plasticity_10": pytest.approx((0.3 + 0) / 2),
+        "learning_curve_area_10": pytest.approx((0.8 + 0.6) / 2),
         "steps": 3,
         "seconds": 10.0,
         "evaluation_seconds": 2.0,

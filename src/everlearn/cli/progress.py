@@ -43,7 +43,7 @@ class Watch:
         self.done = row["learned"] + 1
         self.tested = self._exam == row["learned"]
         if row["images"]:
-            self.loss = row["loss"]
+            self.loss = row["loss"] or 0.0
             self.speed = row["images"] / max(row["seconds"], 1e-9)
 
     def words(self) -> str:

@@ -24,14 +24,14 @@ class DivergedError(ArithmeticError):
     """The loss is no number any more."""
 
 
-def check_losses(losses: Sequence[float | Tensor], task: int, step: int) -> float:
-    """Return the mean loss of a task, or say at which step it stopped being a number.
+def check_losses(losses: Sequence[float | Tensor], task: int, step: int) -> float | None:
+    """Return the mean loss of a task, None without steps, or say where it stopped being a number.
 
     Args:
         step: the last step of the task, counted from the start of the stream.
     """
     if not losses:
-        return 0.0
+        return None
     values = torch.stack([torch.as_tensor(loss, dtype=torch.float32) for loss in losses]).cpu()
     wrong = (~values.isfinite()).nonzero()
     if len(wrong):

@@ -28,7 +28,14 @@ def open_set(stream: Stream, learner: Remembers, classes: int = 1000, questions:
     fresh = new_classes(stream, learner)
     for asked in questions_of(fresh, len(chosen), len(known), str(memory.device)):
         unknown += _scores(learner, asked.images, memory)[0]
-    return {"kind": "open-set", "known": known, "unknown": unknown, "right": right}
+    count = min(len(known), len(unknown))
+    keep = spread(len(known), count)
+    return {
+        "kind": "open-set",
+        "known": [known[place] for place in keep],
+        "unknown": [unknown[place] for place in spread(len(unknown), count)],
+        "right": [right[place] for place in keep],
+    }
 
 
 def _known_scores(

@@ -52,11 +52,7 @@ class FineTuning:
             yield self._step(batch.images, self.model.unit(batch.labels))
 
     def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        loss = cross_entropy(self.model.logits(images), units)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss
+        return fast.descend(self.optimizer, cross_entropy(self.model.logits(images), units))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

@@ -87,11 +87,7 @@ class Joint:
             yield self._step(images, self.model.unit(labels))
 
     def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        loss = cross_entropy(self.model.logits(images), units)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss
+        return fast.descend(self.optimizer, cross_entropy(self.model.logits(images), units))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

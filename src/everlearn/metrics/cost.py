@@ -25,9 +25,9 @@ class Cost(NamedTuple):
     seconds: float
     evaluation_seconds: float
     images: int
-    bytes: dict[str, int]
+    bytes: dict[str, int] | None
     peak_memory: int
-    parameters: int
+    parameters: int | None
 
     @property
     def images_per_second(self) -> float | None:
@@ -35,9 +35,9 @@ class Cost(NamedTuple):
         return self.images / self.seconds if self.seconds > 0 else None
 
     @property
-    def total_bytes(self) -> int:
-        """All bytes stored when last counted."""
-        return sum(self.bytes.values())
+    def total_bytes(self) -> int | None:
+        """All bytes stored when last counted, if ever."""
+        return None if self.bytes is None else sum(self.bytes.values())
 
 
 def cost(rows: Iterable[Row]) -> Cost:
@@ -48,13 +48,13 @@ def cost(rows: Iterable[Row]) -> Cost:
     last = tasks[max(tasks)]
     # What is stored is counted when a learner is tested, not after every task.
     counted = [tasks[task] for task in sorted(tasks) if "bytes" in tasks[task]]
-    stored: Row = counted[-1] if counted else {"bytes": {}, "parameters": 0}
+    stored: Row = counted[-1] if counted else {"bytes": None, "parameters": None}
     return Cost(
         steps=last["step"],
         seconds=sum(row["seconds"] for row in tasks.values()),
         evaluation_seconds=sum(row["evaluation_seconds"] for row in tasks.values()),
         images=sum(row["images"] for row in tasks.values()),
-        bytes=dict(stored["bytes"]),
+        bytes=stored["bytes"],
         peak_memory=max(row["peak_memory"] for row in tasks.values()),
         parameters=stored["parameters"],
     )

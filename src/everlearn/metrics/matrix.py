@@ -54,11 +54,14 @@ class Curve(NamedTuple):
     accuracy: Floats
 
 
-def table(rows: Iterable[Row]) -> Table:
-    """Gather the test rows; of two rows for one pair of tasks the later one holds."""
+def table(rows: Iterable[Row], kind: str = "test") -> Table:
+    """Gather the test rows; of two rows for one pair of tasks the later one holds.
+
+    Args:
+        kind: "test", or "within" for answers among the classes of the task alone.
+    """
     counts = {
-        (row["learned"], row["tested"]): (row["right"], row["total"])
-        for row in of_kind(rows, "test")
+        (row["learned"], row["tested"]): (row["right"], row["total"]) for row in of_kind(rows, kind)
     }
     pairs = np.array(list(counts), np.int64).reshape(-1, 2)
     learned, at_row = np.unique(pairs[:, 0], return_inverse=True)

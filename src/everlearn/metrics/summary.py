@@ -13,7 +13,7 @@ from everlearn.metrics.paper_curve import paper_area, paper_curve
 from everlearn.metrics.probes import ends_of_tasks, probes
 from everlearn.metrics.proportion import wilson
 from everlearn.metrics.rows import NotMeasuredError, Row, of_kind
-from everlearn.metrics.stability import min_accuracy, worst_case_accuracy
+from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
 from everlearn.metrics.theta import theta_errors
 from everlearn.metrics.transfer import (
     average_accuracy,
@@ -21,7 +21,9 @@ from everlearn.metrics.transfer import (
     forgetting,
     forward_transfer,
     learning_accuracy,
+    stream_average,
 )
+from everlearn.metrics.windows import windowed_forgetting, windowed_plasticity
 
 Line = dict[str, float | int | None]
 Source = TypeVar("Source")
@@ -52,6 +54,8 @@ def _matrix(rows: list[Row]) -> Line:
         "forgetting": _or_none(forgetting, matrix),
         "backward_transfer": _or_none(backward_transfer, matrix),
         "forward_transfer": _or_none(forward_transfer, matrix),
+        "stream_average": _or_none(stream_average, matrix),
+        "within_accuracy": _or_none(average_accuracy, table(rows, "within")),
     }
 
 
@@ -69,6 +73,9 @@ def _stability(rows: list[Row]) -> Line:
     return {
         "min_accuracy": _or_none(lambda s: min_accuracy(s, ends), series),
         "worst_case_accuracy": _or_none(lambda s: worst_case_accuracy(s, ends), series),
+        "windowed_forgetting_10": _or_none(lambda s: windowed_forgetting(s, 10), series),
+        "windowed_plasticity_10": _or_none(lambda s: windowed_plasticity(s, 10), series),
+        "learning_curve_area_10": _or_none(learning_curve_area, series),
     }
 
 

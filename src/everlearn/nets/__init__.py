@@ -28,8 +28,3 @@ def build_net(name: str, channels: int, outputs: int, size: int, seed: int) -> n
         # torch.manual_seed would seed GPUs, too.
         torch.default_generator.manual_seed(seed)
         return NETS[name](channels, outputs, size)
-
-
-def count_parameters(net: nn.Module) -> int:
-    """How many numbers a net learns."""
-    return sum(weight.numel() for weight in net.parameters())

@@ -142,6 +142,14 @@ def beside(device: str) -> AbstractContextManager[Any]:
     return torch.cuda.stream(stream)
 
 
+def descend(optimizer: Optimizer, loss: Tensor) -> Tensor:
+    """Go one step down a loss, and return it."""
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return loss
+
+
 class Graph(NamedTuple):
     """A captured step: the memory it reads from, the graph, the memory of its loss."""
 

@@ -35,6 +35,7 @@ ACCURACY = (
     Column("backward_transfer", "backward transfer", numbers.change),
     Column("forward_transfer", "forward transfer", numbers.change),
     Column("learning_accuracy", "learning accuracy", numbers.share),
+    Column("within_accuracy", "within the task", numbers.share),
     Column("min_accuracy", "min accuracy", numbers.share),
     Column("worst_case_accuracy", "worst-case accuracy", numbers.share),
     Column("theta_rmse", "map error", numbers.share),

@@ -114,10 +114,7 @@ class DCL:
             seen, count = normalise(images, found), len(images) - len(views)
             error = (seen[:count] - exemplars[0][:count]).square().mean()
             loss = loss + self.settings.image_loss * error
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss
+        return fast.descend(self.optimizer, loss)
 
     def theta(self, images: Tensor) -> Tensor:
         """Tell the map of each image, (B, 2, 3)."""
@@ -145,7 +142,8 @@ class DCL:
 
     def is_new(self, images: Tensor) -> Tensor:
         """Whether an image seems to be of no known class: d1 > sigma * d2."""
-        return self.score(images) > self.settings.sigma
+        first, second = self.match(images, self.memory).distances.unbind(1)
+        return first > self.settings.sigma * second
 
     def _part(self, among: Sequence[int]) -> Exemplars:
         known = [label for label in among if label in self.memory]

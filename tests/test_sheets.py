@@ -22,7 +22,6 @@ from everlearn.sheets import (
     stream_film,
     sweep_sheet,
 )
-from everlearn.sheets.html import Figure, picture_page
 from everlearn.sheets.page import GAP, MARGIN, PAPER, TITLE, text_width, tile_side, tiles
 from everlearn.sheets.plan import SENTENCES, about, examples
 from everlearn.sheets.plane import telling_axes
@@ -247,13 +246,3 @@ def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="file is not a folder"):
         save(shape_sheet(SMALL, 1), tmp_path / "file" / "a.png")
-
-
-def test_a_page_needs_nothing_but_itself(tmp_path):
-    picture = save(shape_sheet(SMALL, 1), tmp_path / "a.png")
-    page = picture_page("A <b>", "lead", {"x & y": "1"}, [Figure("one", "words", picture)])
-    assert "A &lt;b&gt;" in page
-    assert "x &amp; y" in page
-    assert "data:image/png;base64,iVBOR" in page
-    assert "http" not in page
-    assert "prefers-color-scheme: dark" in page

@@ -18,7 +18,7 @@ NEVER_LEARNED = 12
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     preset = PRESETS["small"]
-    learner = build("dcl", preset.stream, "cpu", **preset.settings["dcl"])
+    learner = build("dcl-plus", preset.stream, "cpu", **preset.settings["dcl-plus"])
     return list(run(preset.stream, learner, preset.plan))
 
 

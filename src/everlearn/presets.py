@@ -33,6 +33,7 @@ PRESETS: dict[str, Preset] = {
         Plan(probe=10, probe_images=25),
         {
             "dcl": _SMALL_MAPS | {"epochs": 10},
+            "dcl-plus": _SMALL_MAPS | {"epochs": 10},
             "fine-tuning": _SMALL_CLASSES | {"epochs": 3, "batch_size": 32, "fresh": True},
             "joint": _SMALL_CLASSES | {"epochs": 2},
         },
@@ -41,7 +42,12 @@ PRESETS: dict[str, Preset] = {
     "small": Preset(
         STREAMS["small"],
         Plan(within=True, one_shot=(10, 100)),
-        {"dcl": _SMALL_MAPS, "fine-tuning": _SMALL_CLASSES, "joint": _SMALL_CLASSES},
+        {
+            "dcl": _SMALL_MAPS,
+            "dcl-plus": _SMALL_MAPS,
+            "fine-tuning": _SMALL_CLASSES,
+            "joint": _SMALL_CLASSES,
+        },
         "twelve tasks of 32 pixels, on a CPU",
     ),
     "paper": Preset(

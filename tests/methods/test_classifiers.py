@@ -142,7 +142,9 @@ def test_images_of_whole_numbers_are_refused(name: str) -> None:
 
 
 def test_an_unknown_method_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="unknown method 'derp'; known: dcl, fine-tuning, joint"):
+    with pytest.raises(
+        ValueError, match="unknown method 'derp'; known: dcl, dcl-plus, fine-tuning, joint"
+    ):
         find_method("derp")
 
 

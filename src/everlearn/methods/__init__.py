@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from everlearn.learner import Learner, find_device
@@ -13,13 +14,18 @@ from everlearn.settings import change_settings
 class Method(NamedTuple):
     """How a method is set and built."""
 
-    settings: type
+    settings: Callable[[], Any]
     build: Callable[[Any, Any, str], Learner]
     words: str
 
 
 METHODS: dict[str, Method] = {
     "dcl": Method(dcl.Settings, dcl.DCL, "disentangled continual learning"),
+    "dcl-plus": Method(
+        partial(dcl.Settings, rehearse=0.25, average=0.5),
+        dcl.DCL,
+        "DCL that rehearses its exemplars and answers with averaged weights",
+    ),
     "fine-tuning": Method(
         fine_tuning.Settings, fine_tuning.FineTuning, "the current task only: the lower bound"
     ),

@@ -38,6 +38,8 @@ def test_moments_stay_apart_and_only_tasks_learned_count():
     found = theta_errors(rows)
     assert found.learned.tolist() == [0, 3]
     assert found.every.tolist() == [1, 2]
+    new = theta_errors(rows, new=True)
+    assert (new.learned.tolist(), new.every.tolist()) == ([0], [10])
 
 
 def test_later_rows_replace_earlier_ones_and_empty_tasks_do_not_count():

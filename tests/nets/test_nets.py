@@ -6,11 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from everlearn.nets import NETS, build_net, count_parameters
+from everlearn.nets import NETS, build_net
 from everlearn.nets.convnet import ConvNet
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
 from everlearn.nets.resnet import ResNet18
+
+
+def count_parameters(net):
+    return sum(weight.numel() for weight in net.parameters())
 
 
 def images(count, channels, size, seed=0):

@@ -93,14 +93,14 @@ def _cost(rows: list[Row]) -> Line:
 
 
 def _theta(rows: list[Row]) -> Line:
-    errors = theta_errors(rows)
-    if not len(errors.learned):
-        return {}
-    return {
-        "theta_rmse": float(errors.every[-1]),
-        "theta_linear_rmse": float(errors.linear[-1]),
-        "theta_translation_rmse": float(errors.translation[-1]),
+    met, new = theta_errors(rows), theta_errors(rows, new=True)
+    named = {
+        "theta_rmse": met.every,
+        "theta_linear_rmse": met.linear,
+        "theta_translation_rmse": met.translation,
+        "new_theta_rmse": new.every,
     }
+    return {name: float(values[-1]) for name, values in named.items() if len(values)}
 
 
 def _one_shot(rows: list[Row]) -> Line:

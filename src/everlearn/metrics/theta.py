@@ -30,10 +30,14 @@ class ThetaErrors(NamedTuple):
     translation: Floats
 
 
-def theta_errors(rows: Iterable[Row]) -> ThetaErrors:
-    """Pool the theta rows of the tasks learned so far; of two rows for one pair the later holds."""
+def theta_errors(rows: Iterable[Row], new: bool = False) -> ThetaErrors:
+    """Pool the theta rows of the tasks learned so far; of two rows for one pair the later holds.
+
+    Args:
+        new: pool those of tasks not learned yet instead.
+    """
     pairs = {(row["learned"], row["tested"]): row for row in of_kind(rows, "theta")}
-    kept = [row for (learned, tested), row in pairs.items() if tested <= learned and row["total"]]
+    kept = [row for (done, tested), row in pairs.items() if (tested > done) == new and row["total"]]
     learned, place = np.unique(
         np.array([row["learned"] for row in kept], np.int64), return_inverse=True
     )

@@ -34,7 +34,7 @@ PRESETS: dict[str, Preset] = {
         {
             "dcl": _SMALL_MAPS | {"epochs": 10},
             "dcl-plus": _SMALL_MAPS | {"epochs": 10},
-            "fine-tuning": _SMALL_CLASSES | {"epochs": 3, "batch_size": 32, "fresh": True},
+            "fine-tuning": _SMALL_CLASSES | {"epochs": 3, "batch_size": 32, "unmet": False},
             "joint": _SMALL_CLASSES | {"epochs": 2},
         },
         "forgetting in minutes, on two CPU cores",

@@ -105,3 +105,14 @@ def test_a_state_is_plain_dicts_of_tensors():
     state = trained().state()
     assert type(state["net"]) is dict
     assert all(type(value) is torch.Tensor for value in (*state["net"].values(), state["met"]))
+
+
+def test_the_loss_counts_all_classes_or_only_those_met():
+    model = readers()
+    model.meet([11, 13])
+    units = torch.tensor([1, 3, 1])
+    rows = LOGITS.flatten(1)
+    every = -(rows[range(3), units] - rows.exp().sum(1).log()).mean()
+    met = -(rows[range(3), units] - rows[:, [1, 3]].exp().sum(1).log()).mean()
+    torch.testing.assert_close(model.loss(LOGITS, units, unmet=True), every)
+    torch.testing.assert_close(model.loss(LOGITS, units, unmet=False), met)

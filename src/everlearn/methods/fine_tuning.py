@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from everlearn.learner import Pace, all_classes, check_passes, lessons
 from everlearn.nets import build_net, fast
@@ -22,6 +21,7 @@ class Settings:
 
     pace: Pace = Pace()
     net: str = setting("resnet18", "which net tells the class")
+    unmet: bool = setting(True, "keep classes not met yet in the softmax, as the DCL paper's code")
     fresh: bool = setting(False, "start the optimiser afresh with every task")
 
 
@@ -52,7 +52,7 @@ class FineTuning:
             yield self._step(batch.images, self.model.unit(batch.labels))
 
     def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        return fast.descend(self.optimizer, cross_entropy(self.model.logits(images), units))
+        return fast.descend(self.optimizer, self.model.loss(images, units, self.settings.unmet))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

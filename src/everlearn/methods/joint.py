@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from everlearn.border import check_whole
 from everlearn.learner import Pace, all_classes
@@ -32,6 +31,7 @@ class Settings:
 
     pace: Pace = Pace(final_rate=1e-5)
     net: str = setting("resnet18", "which net tells the class")
+    unmet: bool = setting(True, "keep classes not met yet in the softmax, as the DCL paper's code")
     every: int = setting(
         1, "train anew after so many tasks, and after the last; the net stays between"
     )
@@ -87,7 +87,7 @@ class Joint:
             yield self._step(images, self.model.unit(labels))
 
     def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        return fast.descend(self.optimizer, cross_entropy(self.model.logits(images), units))
+        return fast.descend(self.optimizer, self.model.loss(images, units, self.settings.unmet))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from everlearn.nets import fast
 
@@ -34,6 +35,11 @@ class Classifier:
     def logits(self, images: Tensor) -> Tensor:
         """(B, classes)."""
         return fast.forward(self.net, images)
+
+    def loss(self, images: Tensor, units: Tensor, unmet: bool) -> Tensor:
+        """Mean cross-entropy, over all classes or, without the unmet, over those met so far."""
+        logits = self.logits(images)
+        return cross_entropy(logits if unmet else logits.masked_fill(~self.met, -torch.inf), units)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit of those met, or asked for; -1 when there is none."""

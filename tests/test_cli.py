@@ -367,6 +367,7 @@ VALUES = st.one_of(
 FUZZED = (*CHOICES, "count", "columns", "unheard-of")
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(FUZZED), VALUES, max_size=4), st.sampled_from(["", "--no-mark"])

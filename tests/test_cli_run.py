@@ -288,6 +288,7 @@ def test_a_finished_run_is_left_as_it_is(finished):
     assert {path: path.read_bytes() for path in finished.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_rows(finished, tmp_path):
     folder = tmp_path / "killed"
     words = ("run", "dcl", *TINY, "--tasks", "4", "--save-seconds", "0", "--out", str(folder))
@@ -539,6 +540,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(presets.PRESETS, "quickstart", less)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_the_quickstart_gathers_all_on_one_page(tmp_path):
     out = tmp_path / "look"
@@ -560,6 +562,7 @@ def test_the_quickstart_gathers_all_on_one_page(tmp_path):
             assert picture.format == "PNG"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_a_second_quickstart_learns_nothing_anew(tmp_path):
     words = ("quickstart", "--out", tmp_path, "--device", "cpu")

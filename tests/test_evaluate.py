@@ -281,6 +281,7 @@ def test_marks_in_groups_are_those_one_by_one() -> None:
         assert one.total == len(batch.labels)
 
 
+@pytest.mark.slow
 def test_where_the_stream_tells_the_task_answers_are_of_its_classes() -> None:
     told = STREAM.with_changes(scenario="task")
     for name in METHODS:

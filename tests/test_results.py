@@ -520,6 +520,7 @@ def check_after_kill(folder: Path) -> int:
     return covered
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_lose_only_what_no_checkpoint_covers(tmp_path):
     moments, covered = random.Random(0), [0]
     for _ in range(8):

@@ -39,6 +39,7 @@ def accuracy(learner: Learner, index: int) -> float:
     return float((learner.predict(batch.images) == batch.labels).float().mean())
 
 
+@pytest.mark.slow
 def test_fine_tuning_learns_the_last_task_and_forgets_the_first() -> None:
     learner = build("fine-tuning", STREAM, "cpu", **LONG)
     learn(learner, STREAM, 1)
@@ -48,6 +49,7 @@ def test_fine_tuning_learns_the_last_task_and_forgets_the_first() -> None:
     assert accuracy(learner, 0) < 0.2
 
 
+@pytest.mark.slow
 def test_joint_training_keeps_the_first_task() -> None:
     learner = learn(build("joint", STREAM, "cpu", **LONG, every=2), STREAM, 2)
     assert min(accuracy(learner, 0), accuracy(learner, 1)) > 0.8

@@ -9,10 +9,12 @@ from everlearn import Canvas, ShapeStyle, Stream
 from everlearn.stream.separability import separability
 
 
+@pytest.mark.slow
 def test_g9_the_true_map_finds_the_class_among_a_thousand():
     assert separability(Stream(), 1000, 300).ceiling >= 0.98
 
 
+@pytest.mark.slow
 def test_hard_edges_cost_accuracy_on_small_images():
     hard = separability(Stream(canvas=Canvas(size=32, parity=True)), 1000, 300).ceiling
     soft = separability(Stream(canvas=Canvas(size=32)), 1000, 300).ceiling

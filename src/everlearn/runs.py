@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -122,20 +122,21 @@ def _is_time(row: Row, stream: Any, saved: float, seconds: float) -> bool:
 
 def to_arrays(state: Any) -> Any:
     """A state with arrays in the place of tensors."""
-    if isinstance(state, Tensor):
-        return state.detach().cpu().numpy()
-    if isinstance(state, dict):
-        return {name: to_arrays(part) for name, part in state.items()}
-    return [to_arrays(part) for part in state] if isinstance(state, list) else state
+    return _exchange(state, Tensor, lambda tensor: tensor.detach().cpu().numpy())
 
 
 def to_tensors(state: Any) -> Any:
     """A state with tensors in the place of arrays."""
-    if isinstance(state, np.ndarray):
-        return torch.from_numpy(state)
+    return _exchange(state, np.ndarray, torch.from_numpy)
+
+
+def _exchange(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Change all of one kind in nested dicts and lists; leave the rest."""
+    if isinstance(state, kind):
+        return change(state)
     if isinstance(state, dict):
-        return {name: to_tensors(part) for name, part in state.items()}
-    return [to_tensors(part) for part in state] if isinstance(state, list) else state
+        return {name: _exchange(part, kind, change) for name, part in state.items()}
+    return [_exchange(p, kind, change) for p in state] if isinstance(state, list) else state
 
 
 def _gpu(device: str) -> str | None:

@@ -239,6 +239,17 @@ def test_a_copy_is_edited_apart():
     assert content(two) == {1: 11, 3: 30}
 
 
+def test_a_part_holds_what_was_asked_for_and_is_edited_apart():
+    one = memory_of({1: 10, 2: 20, 3: 30})
+    two = one.part([3, 1])
+    two.remove(3)
+    assert content(one) == {1: 10, 2: 20, 3: 30}
+    assert content(two) == {1: 10}
+    assert content(one.part([])) == {}
+    with pytest.raises(ValueError, match="not stored: 7"):
+        one.part([7])
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_thumbnails_show_each_picture_in_its_place(channels):
     shape = (channels, 4, 5)

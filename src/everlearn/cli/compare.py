@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from everlearn.cli.jobs import Asked, ensure, make_job
+from everlearn.cli.jobs import Asked, check, ensure, make_job
 from everlearn.cli.options import takes_changes, takes_plan
 from everlearn.cli.report import check_plots, write_report
 from everlearn.cli.run import Device, Preset, SaveSeconds, Words
@@ -58,6 +58,8 @@ def learn_all(words: Sequence[str], seeds: Sequence[int], out: Path, asked: Aske
         for seed in seeds
         for method, own in settings.items()
     ]
+    for job in jobs:
+        check(job)  # what is wrong is said before others take their hours
     for job in jobs:
         ensure(job)
     return [job.folder for job in jobs]

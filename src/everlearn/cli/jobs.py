@@ -59,14 +59,12 @@ class Job(NamedTuple):
 
 def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], asked: Asked) -> Job:
     """Put together what was typed and what the preset says."""
-    from everlearn.methods import build
     from everlearn.presets import find_preset
 
     preset, data = find_preset(asked.preset), asked.changes["data"]
     stream = build_stream(asked.changes, preset.stream)
     folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
     own = {**preset.settings.get(method, {}), **settings}
-    build(method, stream, "cpu", **own)  # what is wrong is said before others take their hours
     plan = change_plan(_usual_plan(preset.plan, stream), asked.exams)
     return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data)
 
@@ -86,6 +84,13 @@ def change_plan(plan: Plan, exams: Given) -> Plan:
     fields = {name: name.replace("-", "_") for name in typed}
     new = {fields[n]: read_value(t, kinds[fields[n]], f"--{n}") for n, t in typed.items()}
     return replace(plan, **new)
+
+
+def check(job: Job) -> None:
+    """Raise where a method cannot learn a stream with its settings."""
+    from everlearn.methods import build
+
+    build(job.method, job.stream, "cpu", **job.settings)
 
 
 def begin(job: Job) -> None:

@@ -7,16 +7,14 @@ from typing import Any
 
 from everlearn.border import check_whole
 from everlearn.exam.marks import Mark, mark, mark_within, square_errors
-from everlearn.exam.one_shot import FACTORS, class_by_class, one_shot
+from everlearn.exam.one_shot import FACTORS, Row, class_by_class, one_shot
 from everlearn.exam.open_set import open_set
 from everlearn.exam.plan import MOST, Plan
 from everlearn.exam.sheets import Sheet, Sheets
 from everlearn.learner import Learner, Maps, Remembers
 from everlearn.stream import Stream, Task
 
-__all__ = ["Exam", "Plan", "check_exams", "mark", "one_shot", "open_set"]
-
-Row = dict[str, Any]
+__all__ = ["Exam", "Plan", "Row", "check_exams", "mark", "one_shot", "open_set"]
 
 
 class Exam:
@@ -72,13 +70,14 @@ class Exam:
         for sheet in [*sheets, *self._never_learned()]:
             squares = square_errors(self.learner, sheet)
             if squares:
-                mean = {"squares": squares, "total": len(sheet.labels)}
                 yield {
                     "kind": "theta",
                     "step": step,
                     "learned": learned,
                     "tested": sheet.task,
-                } | mean
+                    "squares": squares,
+                    "total": len(sheet.labels),
+                }
 
     def _never_learned(self) -> list[Sheet]:
         """The task after the last of a run, of a stream of sprites."""

@@ -41,8 +41,8 @@ def one_shot(
         raise ValueError(f"unknown factors {factors!r}; known: {', '.join(FACTORS)}")
     new, device = new_classes(stream, learner, factors), str(learner.memory.device)
     memories = (learner.memory.empty(), learner.memory.copy())
-    for memory in memories:
-        fill(memory, new, range(new.first_class, new.first_class + classes), device)
+    fill(memories[0], new, range(new.first_class, new.first_class + classes), device)
+    memories[1].merge(memories[0])
     right, total = [0, 0], 0
     for asked in questions_of(new, classes, questions, device):
         total += len(asked.labels)

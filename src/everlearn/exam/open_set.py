@@ -21,8 +21,7 @@ def open_set(stream: Stream, learner: Remembers, classes: int = 1000, questions:
     """
     labels = learner.memory.labels
     chosen = [labels[place] for place in spread(len(labels), classes)]
-    memory = learner.memory.empty()
-    memory.add(chosen, learner.memory.images(chosen))
+    memory = learner.memory.part(chosen)
     known, right = _known_scores(stream, learner, memory, max(1, questions // len(chosen)))
     unknown: list[float] = []
     fresh = new_classes(stream, learner)

@@ -168,6 +168,12 @@ class Exemplars:
         """A memory of the same kind that holds nothing."""
         return Exemplars(self.shape, self.device, self.crop)
 
+    def part(self, labels: ArrayLike | Tensor) -> Exemplars:
+        """A memory of the same kind that holds some of the pictures, in slots of its own."""
+        other = self.empty()
+        other.add(labels, self.images(labels))
+        return other
+
     def copy(self) -> Exemplars:
         """The same memory, which can be edited apart from this one."""
         other = self.empty()

@@ -45,7 +45,7 @@ def aggregate(values: Collection[float], confidence: float = 0.95) -> Spread:
     if len(array) < 2:
         raise ValueError(f"a spread needs 2 seeds or more, found {len(array)}; run more seeds")
     mean, sd, count = float(array.mean()), float(array.std(ddof=1)), len(array)
-    half = student.quantile(confidence, count - 1) * sd / count**0.5
+    half = student.margin(sd, count, confidence)
     return Spread(mean, sd, mean - half, mean + half, count)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 def two_sided(t: float, freedom: int) -> float:
@@ -23,6 +24,11 @@ def quantile(confidence: float, freedom: int) -> float:
         else:
             high = middle
     return high
+
+
+def margin(sd: Any, count: int, confidence: float = 0.95) -> Any:
+    """Half an interval for the mean of `count` values of deviation sd (n - 1), a number or an array."""
+    return quantile(confidence, count - 1) * sd / count**0.5
 
 
 def _incomplete_beta(x: float, y: float, a: float, b: float) -> float:

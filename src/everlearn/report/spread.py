@@ -34,7 +34,7 @@ def over_seeds(values: Floats) -> Span:
     count, mean = len(values), values.mean(axis=0)
     if count < 3:
         return Span(mean, values.min(axis=0), values.max(axis=0))
-    half = student.quantile(0.95, count - 1) * values.std(axis=0, ddof=1) / count**0.5
+    half = student.margin(values.std(axis=0, ddof=1), count)
     return Span(mean, mean - half, mean + half)
 
 

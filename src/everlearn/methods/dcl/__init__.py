@@ -131,7 +131,9 @@ class DCL:
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class of the nearest exemplar, of all or of those asked about; -1 for none."""
-        memory = self.memory if among is None else self._part(among)
+        memory = self.memory
+        if among is not None:
+            memory = memory.part([label for label in among if label in memory])
         if not len(memory):
             return torch.full((len(images),), -1, device=images.device)
         return self.match(images, memory, 1).labels[:, 0]
@@ -144,12 +146,6 @@ class DCL:
         """Whether an image seems to be of no known class: d1 > sigma * d2."""
         first, second = self.match(images, self.memory).distances.unbind(1)
         return first > self.settings.sigma * second
-
-    def _part(self, among: Sequence[int]) -> Exemplars:
-        known = [label for label in among if label in self.memory]
-        part = self.memory.empty()
-        part.add(known, self.memory.images(known))
-        return part
 
     def state(self) -> dict[str, Any]:
         """Weights, exemplars and, where they are used, slow weights and what the optimiser keeps."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from everlearn import Canvas, Stream, theta
 from everlearn.factors import random
-from everlearn.warp import compose, invert, normalise, similarities
+from everlearn.warp import compose, invert, normalise, similar, similarities
 
 IDENTITY = torch.eye(2, 3, dtype=torch.float64)
 
@@ -168,3 +168,15 @@ def test_d3_the_slope_of_the_image_loss_is_that_of_finite_differences(sprites):
         assert found.isfinite()
         assert slope != 0
         assert abs(found - slope) <= 1e-2 * abs(slope)
+
+
+@given(maps())
+def test_the_nearest_similarity_is_a_similarity_and_no_other_is_nearer(one):
+    found = similar(one)
+    (a, b, x), (c, d, y) = found.tolist()
+    assert (a, b, x, y) == (d, -c, *one[:, 2].tolist())
+    here = (found - one).square().sum()
+    for way in ([[1.0, 0, 0], [0, 1, 0]], [[0.0, -1, 0], [1, 0, 0]]):
+        for size in (0.01, -0.01):
+            assert (found + size * torch.tensor(way) - one).square().sum() > here
+    assert close(similar(found), found)

@@ -33,6 +33,14 @@ def invert(maps: Tensor) -> Tensor:
     return torch.cat((turn, -turn @ maps[..., 2:]), dim=-1)
 
 
+def similar(maps: Tensor) -> Tensor:
+    """The nearest maps that only scale, turn and shift."""
+    cosine = (maps[..., 0, 0] + maps[..., 1, 1]) / 2
+    sine = (maps[..., 1, 0] - maps[..., 0, 1]) / 2
+    turn = torch.stack((cosine, -sine, sine, cosine), dim=-1).reshape(*maps.shape[:-2], 2, 2)
+    return torch.cat((turn, maps[..., 2:]), dim=-1)
+
+
 def similarities(
     scale: NDArray[np.float64], angle: NDArray[np.float64], shift: NDArray[np.float64]
 ) -> NDArray[np.float32]:

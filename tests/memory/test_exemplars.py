@@ -76,6 +76,16 @@ def test_images_come_in_the_order_asked():
     assert memory.images().dtype == torch.uint8
 
 
+def test_pictures_of_labels_that_a_search_found_come_without_a_check():
+    memory = memory_of({label: label % 256 for label in range(0, 1200, 2)})
+    memory.remove([4, 700])
+    asked = torch.tensor([1198, 0, -1, 600, 0, 2])
+    found = memory.pictures(asked)
+    assert torch.equal(found[asked >= 0], memory.images(asked[asked >= 0]))
+    assert not found[2].any()
+    assert memory.pictures(asked[:0]).shape == (0, *SHAPE)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_float_images_are_rounded_to_255ths(dtype):
     levels = torch.arange(256, dtype=torch.float64).reshape(-1, 1, 1, 1) / 255

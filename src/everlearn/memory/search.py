@@ -64,7 +64,8 @@ def nearest(blocks: Iterable[Block], queries: Tensor, k: int, part: Window) -> F
             stored = _prepare(block, part)
             for place, group in enumerate(groups):
                 found = _measure(group, stored, k + _SPARE, part, pixels)
-                best[place] = _first(best[place], found, k)
+                both = (torch.cat(pair, 1) for pair in zip(best[place], found, strict=True))
+                best[place] = first(Found(*both), k)
     return Found(*(torch.cat(parts)[: len(queries)] for parts in zip(*best, strict=True)))
 
 
@@ -143,9 +144,8 @@ def _candidates(rows: Tensor, stored: _Stored, count: int) -> Tensor:
     return keys.topk(count, dim=1, largest=False, sorted=False).indices
 
 
-def _first(one: Found, two: Found, k: int) -> Found:
-    """The k first of both, by distance and then by label."""
-    labels, order = torch.cat([one.labels, two.labels], 1).sort(dim=1, stable=True)
-    distances = torch.cat([one.distances, two.distances], 1).gather(1, order)
-    distances, order = distances.sort(dim=1, stable=True)
+def first(found: Found, k: int) -> Found:
+    """The k first, by distance and then by label."""
+    labels, order = found.labels.sort(dim=1, stable=True)
+    distances, order = found.distances.gather(1, order).sort(dim=1, stable=True)
     return Found(labels.gather(1, order)[:, :k], distances[:, :k])

@@ -67,6 +67,16 @@ class Slots:
             taken[order] = block.pictures[rows]
         return taken
 
+    def gather(self, labels: Tensor) -> Tensor:
+        """Pictures (N, C, H, W) uint8 of labels (N,) on the device, zeros for -1; waits for nothing."""
+        taken = torch.zeros((len(labels), *self.shape), dtype=torch.uint8, device=self.device)
+        for block in self.blocks:
+            known, rows = block.labels.sort()
+            place = torch.searchsorted(known, labels).clamp(max=len(known) - 1)
+            here = (known[place] == labels)[:, None, None, None]
+            taken = torch.where(here, block.pictures[rows[place]], taken)
+        return taken
+
     def copy(self) -> Slots:
         """The same pictures in the same slots, in memory of their own."""
         other = Slots(self.shape, self.device)

@@ -22,9 +22,9 @@ class Method(NamedTuple):
 METHODS: dict[str, Method] = {
     "dcl": Method(dcl.Settings, dcl.DCL, "disentangled continual learning"),
     "dcl-plus": Method(
-        partial(dcl.Settings, rehearse=0.25, average=0.5),
+        partial(dcl.Settings, rehearse=0.25, average=0.8, fit=5),
         dcl.DCL,
-        "DCL that rehearses its exemplars and answers with averaged weights",
+        "DCL that rehearses its exemplars, averages its weights and fits before it answers",
     ),
     "fine-tuning": Method(
         fine_tuning.Settings, fine_tuning.FineTuning, "the current task only: the lower bound"

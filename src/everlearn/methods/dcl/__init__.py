@@ -16,6 +16,7 @@ from torch import Tensor
 
 from everlearn.learner import check_passes, lessons
 from everlearn.memory import Exemplars, Found
+from everlearn.methods.dcl import fit
 from everlearn.methods.dcl.chance import Chance, draw_chance, move, rehearse
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net, fast
@@ -126,8 +127,11 @@ class DCL:
         return normalise(images, self.theta(images))
 
     def match(self, images: Tensor, memory: Exemplars, k: int = 2) -> Found:
-        """Find the nearest exemplars of any memory."""
-        return memory.search(self.normalise(images), k)
+        """Find the nearest exemplars of any memory, or those that fit best."""
+        maps = self.theta(images)
+        if self.settings.fit:
+            return fit.match(images, maps, memory, k, self.settings.fit)
+        return memory.search(normalise(images, maps), k)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class of the nearest exemplar, of all or of those asked about; -1 for none."""

@@ -11,7 +11,7 @@ from everlearn.settings import setting
 
 @dataclass(frozen=True)
 class Settings:
-    """What DCL can be told. The paper's: a constant rate, no averaging, rehearsal or jitter."""
+    """What DCL can be told. The paper's: a constant rate, no averaging, fitting, rehearsal or jitter."""
 
     pace: Pace = Pace(final_rate=1e-5)
     net: str = setting("resnet18", "which net tells the map")
@@ -21,6 +21,7 @@ class Settings:
     average: float = setting(
         0.0, "answer with the mean of the nets after past tasks, this slow; 0.9"
     )
+    fit: int = setting(0, "nearest exemplars that are fitted to the image, the best wins; 5 say")
     crop: float | None = setting(None, "compare a central part only, of this half-width; 0.36 say")
     sigma: float = setting(0.8, "an image is new when d1 > sigma * d2, its two nearest distances")
     rehearse: float = setting(0.0, "part of each batch made of exemplars, moved anywhere; 0.5 say")
@@ -34,6 +35,7 @@ class Settings:
         check_number(self.image_loss, "image_loss", 0, 1e6)
         check_whole(self.masked, "masked", 0, 5)
         check_number(self.average, "average", 0, 0.9999)
+        check_whole(self.fit, "fit", 0, 1000)
         check_number(self.sigma, "sigma", 0, 1)
         check_number(self.rehearse, "rehearse", 0, 1)
         check_number(self.jitter, "jitter", 0, 1)

@@ -1,0 +1,210 @@
+"""Exemplars are moved onto images, and the one that fits best is named."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from everlearn import Canvas, Stream
+from everlearn.memory import Exemplars
+from everlearn.methods import build
+from everlearn.methods.dcl import fit
+from everlearn.warp import compose, normalise, similar
+
+ON = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def small_map(grow: float, turn: float, right: float, down: float) -> Tensor:
+    return torch.tensor([[[1 + grow, -turn, right], [turn, 1 + grow, down]]])
+
+
+def hill(size: int = 48) -> Tensor:
+    """A smooth picture without symmetry, (1, 1, S, S)."""
+    y, x = fit.centres(size, size)
+    high = torch.exp(-6 * ((x - 0.2) ** 2 + 2 * (y + 0.1) ** 2))
+    return (0.1 + 0.6 * high + 0.3 * torch.exp(-9 * ((x + 0.4) ** 2 + (y - 0.3) ** 2)))[None, None]
+
+
+def shown(count: int, size: int = 64, seed: int = 0) -> tuple[Stream, Tensor, Tensor, Tensor]:
+    """A stream, and images, classes and true maps of some of its classes."""
+    stream = Stream(seed=seed, canvas=Canvas(size=size))
+    batches = [stream[index].test.batch(slice(0, 20)) for index in range(count // 10)]
+    images, labels, maps = (
+        torch.cat([getattr(batch, name) for batch in batches])
+        for name in ("images", "labels", "theta")
+    )
+    return stream, images, labels, maps
+
+
+def memory_of(stream: Stream, count: int, device: str = "cpu") -> Exemplars:
+    memory = Exemplars(stream.canvas.shape, device)
+    memory.add(range(count), stream.exemplars(range(count)).images)
+    return memory
+
+
+def shaken(maps: Tensor, by: float) -> Tensor:
+    return maps + by * torch.randn(maps.shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_the_slope_of_a_ramp_is_its_rise_from_side_to_side() -> None:
+    y, x = fit.centres(8, 6)
+    to_x, to_y = fit.slopes((3 * x - 0.5 * y)[None, None])
+    assert torch.allclose(to_x[..., 1:-1], torch.tensor(3.0))
+    assert torch.allclose(to_y[..., 1:-1, :], torch.tensor(-0.5))
+
+
+@pytest.mark.parametrize("way", range(4))
+def test_one_step_nearly_undoes_a_small_move_of_each_kind(way: int) -> None:
+    move = [0.0] * 4
+    move[way] = 0.02
+    picture = hill()
+    found = fit.improve(normalise(picture, small_map(*move)), picture)
+    assert torch.allclose(found, small_map(*move), atol=0.002)
+
+
+def test_a_step_is_the_least_squares_solution_of_the_linear_problem() -> None:
+    picture, wanted = (
+        hill(24).double(),
+        normalise(hill(24), small_map(0.03, -0.02, 0.01, 0.04)).double(),
+    )
+    columns = []
+    for way in range(4):
+        moves = [[sign * 1e-4 * (place == way) for place in range(4)] for sign in (1, -1)]
+        ahead, behind = (through(picture, small_map(*move).double()) for move in moves)
+        columns.append((ahead - behind) / 2e-4)
+    changes = np.stack([column.numpy()[2:-2, 2:-2].ravel() for column in columns], 1)
+    rest = (wanted - picture)[0, 0].numpy()[2:-2, 2:-2].ravel()
+    solution = np.linalg.lstsq(changes, rest, rcond=None)[0]
+    found = fit.improve(wanted.float(), picture.float())[0].double()
+    expected = small_map(*solution).double()[0]
+    assert torch.allclose(found, expected, atol=0.004)
+
+
+def through(picture: Tensor, one: Tensor) -> Tensor:
+    """The hill itself, not its pixels, at the mapped places."""
+    size = picture.shape[-1]
+    y, x = (part.double() for part in fit.centres(size, size))
+    (a, b, c), (d, e, f) = one[0].tolist()
+    across, down = a * x + b * y + c, d * x + e * y + f
+    high = torch.exp(-6 * ((across - 0.2) ** 2 + 2 * (down + 0.1) ** 2))
+    return 0.1 + 0.6 * high + 0.3 * torch.exp(-9 * ((across + 0.4) ** 2 + (down - 0.3) ** 2))
+
+
+def test_steps_find_the_true_map_from_a_map_that_is_a_little_off() -> None:
+    stream, images, labels, maps = shown(50)
+    exemplars = stream.exemplars(range(50)).images[labels]
+    best = fit.fit(images, exemplars, maps, steps=0)
+    off = compose(small_map(0.015, 0.02, -0.015, 0.01), maps)
+    start, end = (fit.fit(images, exemplars, off, steps=steps) for steps in (0, 4))
+    assert (start > 3 * best).float().mean() > 0.9
+    assert ((start - end) / (start - best)).clamp(max=1).mean() > 0.98
+
+
+def test_more_steps_never_fit_worse() -> None:
+    stream, images, labels, maps = shown(30, size=32)
+    wrong = stream.exemplars(range(30)).images[labels.flip(0)]
+    ends = [fit.fit(images, wrong, maps, steps) for steps in range(4)]
+    for fewer, more in pairwise(ends):
+        assert (more <= fewer).all()
+
+
+def test_plain_pictures_and_maps_that_squash_everything_stay_finite() -> None:
+    plain = torch.full((3, 1, 16, 16), 0.5)
+    assert torch.equal(fit.improve(plain, plain), torch.eye(2, 3).expand(3, 2, 3))
+    maps = torch.stack((torch.eye(2, 3), torch.zeros(2, 3), torch.eye(2, 3) * 1e-20))
+    for images in (plain, hill(16).expand(3, 1, 16, 16)):
+        found = fit.fit(images, images, maps)
+        assert found[0] < 1e-10
+        assert ((found >= 0) & (found <= 1)).all()
+
+
+@pytest.mark.parametrize("device", ON)
+def test_the_best_fit_of_all_is_found_when_all_are_candidates(device: str) -> None:
+    stream, images, _, maps = shown(20, size=32)
+    exemplars = stream.exemplars(range(20)).images
+    off = shaken(maps, 0.01)
+    found = fit.match(images.to(device), off.to(device), memory_of(stream, 20, device), 3, 20)
+    slow = torch.stack(
+        [fit.fit(images, exemplars[[c]].expand_as(images), similar(off)) for c in range(20)], 1
+    )
+    distances, labels = slow.sort(dim=1, stable=True)
+    assert torch.equal(found.labels.cpu()[:, 0], labels[:, 0])
+    torch.testing.assert_close(found.distances.cpu(), distances[:, :3], rtol=1e-3, atol=1e-7)
+
+
+def test_fewer_candidates_are_the_nearest_and_are_put_in_order() -> None:
+    stream, images, _, maps = shown(30, size=32)
+    memory, off = memory_of(stream, 30), shaken(maps, 0.01)
+    few, all_of_them = (fit.match(images, off, memory, 4, count) for count in (4, 30))
+    near = memory.search(normalise(images, similar(off)), 4)
+    assert torch.equal(few.labels.sort(dim=1).values, near.labels.sort(dim=1).values)
+    assert (few.distances.diff(dim=1) >= 0).all()
+    assert (few.distances >= all_of_them.distances).all()
+
+
+def test_a_small_memory_has_no_more_to_give() -> None:
+    stream, images, _, maps = shown(10, size=32)
+    found = fit.match(images, maps, memory_of(stream, 2), 3, 5)
+    assert (found.labels[:, 2] == -1).all()
+    assert found.distances[:, 2].isinf().all()
+    assert found.distances[:, :2].isfinite().all()
+
+
+@pytest.mark.parametrize("device", ON)
+def test_neither_other_images_nor_other_classes_change_a_bit(device: str) -> None:
+    stream, images, _, maps = shown(60, size=32)
+    images, maps, memory = images.to(device), maps.to(device), memory_of(stream, 60, device)
+    whole = fit.match(images, maps, memory, 5, 5)
+    alone = fit.match(images[7:8], maps[7:8], memory, 5, 5)
+    assert torch.equal(alone.labels[0], whole.labels[7])
+    assert torch.equal(alone.distances[0], whole.distances[7])
+    memory.remove([3])
+    kept = dict(
+        zip(*(part.tolist() for part in (whole.labels[7], whole.distances[7])), strict=True)
+    )
+    less = fit.match(images, maps, memory, 5, 5)
+    for label, distance in zip(less.labels[7].tolist(), less.distances[7].tolist(), strict=True):
+        assert kept.get(label, distance) == distance
+    assert not (less.labels == 3).any()
+
+
+def test_small_errors_of_maps_cost_no_class_and_new_shapes_stand_out() -> None:
+    stream, images, labels, maps = shown(200)
+    memory, off = memory_of(stream, 200), shaken(maps, 0.01)
+    plain, fitted = memory.search(normalise(images, off)), fit.match(images, off, memory, 2, 5)
+    right, fitted_right = (
+        (found.labels[:, 0] == labels).float().mean() for found in (plain, fitted)
+    )
+    assert fitted_right >= 0.99
+    assert fitted_right > right
+    new = stream.with_changes(first_class=5000)[0].test.batch(slice(None))
+    strange = fit.match(new.images, new.theta, memory, 2, 5).novelty
+    assert strange.median() > 0.6
+    assert fitted.novelty.median() < 0.2
+
+
+def test_a_learner_that_fits_answers_alone_as_in_a_batch() -> None:
+    stream = Stream(
+        tasks=2,
+        classes_per_task=4,
+        values_per_factor=3,
+        canvas=Canvas(size=16),
+        split=(0.8, 0.1, 0.1),
+    )
+    learner = build("dcl", stream, "cpu", net="convnet", batch_size=32, epochs=1, fit=3)
+    for task in stream:
+        for _ in learner.learn(task):
+            pass
+    images = stream[1].test.batch(slice(None)).images
+    together = learner.match(images, learner.memory)
+    for place, image in enumerate(images):
+        alone = learner.match(image[None], learner.memory)
+        assert torch.equal(alone.labels[0], together.labels[place])
+        torch.testing.assert_close(alone.distances[0], together.distances[place], atol=1e-5, rtol=0)
+    expected = fit.match(images, learner.theta(images), learner.memory, 2, 3)
+    assert torch.equal(together.distances, expected.distances)
+    assert torch.equal(learner.predict(images), expected.labels[:, 0])

@@ -116,7 +116,8 @@ def test_a_repository_around_an_installed_package_is_not_its_source(checkout):
 
 def test_the_commit_can_be_told(monkeypatch):
     monkeypatch.setenv("EVERLEARN_COMMIT", "abc")
-    assert provenance()["commit"] == "abc"
+    told = provenance()
+    assert (told["commit"], told["dirty"]) == ("abc", None)
 
 
 def test_the_command_can_be_typed_again(monkeypatch):

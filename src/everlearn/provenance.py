@@ -21,12 +21,15 @@ _PACKAGES = ("numpy", "torch", "numba", "triton")
 def provenance(gpu: str | None = None) -> dict[str, Any]:
     """Describe this process and its machine; what is not known or not installed is None.
 
+    EVERLEARN_COMMIT names the commit of a copy of the source that git does not know as such.
+
     Args:
         gpu: the name of the card that computes; asking it takes torch, which is not loaded here.
     """
-    commit, dirty = _commit()
+    told = os.environ.get("EVERLEARN_COMMIT")
+    commit, dirty = (told, None) if told else _commit()
     return {
-        "commit": os.environ.get("EVERLEARN_COMMIT") or commit,
+        "commit": commit,
         "dirty": dirty,
         "command": _command(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

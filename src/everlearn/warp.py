@@ -14,6 +14,8 @@ def normalise(images: Tensor, maps: Tensor) -> Tensor:
 
     Bilinear, pixel centres, the border repeated: black corners would look like shapes.
     """
+    if not len(images):
+        return images
     where = affine_grid(maps, list(images.shape), align_corners=False)
     return grid_sample(images, where, padding_mode="border", align_corners=False)
 

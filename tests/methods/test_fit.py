@@ -152,6 +152,8 @@ def test_a_small_memory_has_no_more_to_give() -> None:
     assert (found.labels[:, 2] == -1).all()
     assert found.distances[:, 2].isinf().all()
     assert found.distances[:, :2].isfinite().all()
+    none = fit.match(images[:0], maps[:0], memory_of(stream, 2), 3, 5)
+    assert none.labels.shape == none.distances.shape == (0, 3)
 
 
 @pytest.mark.parametrize("device", ON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -94,21 +94,31 @@ def questions_of(stream: Stream, classes: int, most: int, device: str) -> Iterat
     last = stream.first_class + classes
     shown = spread(-(-classes // each), max(1, most // each))
     images = max(1, most // len(shown))
-    waiting: list[Questions] = []
-    for index in shown:
-        waiting.append(_questions(stream[index], images, last, device))
-        if sum(len(part.labels) for part in waiting) >= _AT_ONCE:
-            yield _join(waiting)
-            waiting = []
-    if waiting:
-        yield _join(waiting)
+    return together(_questions(stream[index], images, last, device) for index in shown)
 
 
 def _questions(task: Task, images: int, last: int, device: str) -> Questions:
     rows = [row for row in spread(len(task.test), images) if task.test.labels[row] < last]
+    return draw_questions(task, rows, device)
+
+
+def draw_questions(task: Task, rows: list[int], device: str) -> Questions:
+    """Some test images of a task."""
     batch = task.test.batch(rows, device)
     assert batch.theta is not None  # sprites have maps
     return Questions(batch.images, batch.labels, batch.theta)
+
+
+def together(parts: Iterable[Questions]) -> Iterator[Questions]:
+    """Join questions until there are enough of them to be asked at once."""
+    waiting: list[Questions] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(len(one.labels) for one in waiting) >= _AT_ONCE:
+            yield _join(waiting)
+            waiting = []
+    if waiting:
+        yield _join(waiting)
 
 
 def _join(parts: list[Questions]) -> Questions:

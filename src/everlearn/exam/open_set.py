@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torch import Tensor
-
-from everlearn.exam.one_shot import Row, class_by_class, new_classes, questions_of
+from everlearn.exam.one_shot import (
+    Questions,
+    Row,
+    class_by_class,
+    draw_questions,
+    new_classes,
+    questions_of,
+    together,
+)
 from everlearn.exam.plan import spread
 from everlearn.learner import Remembers
 from everlearn.stream import Stream, Task
@@ -22,11 +29,11 @@ def open_set(stream: Stream, learner: Remembers, classes: int = 1000, questions:
     labels = learner.memory.labels
     chosen = [labels[place] for place in spread(len(labels), classes)]
     memory = learner.memory.part(chosen)
-    known, right = _known_scores(stream, learner, memory, max(1, questions // len(chosen)))
-    unknown: list[float] = []
+    asked = known_questions(stream, chosen, max(1, questions // len(chosen)), str(memory.device))
+    known, right = _ask(learner, memory, asked)
     fresh = new_classes(stream, learner)
-    for asked in questions_of(fresh, len(chosen), len(known), str(memory.device)):
-        unknown += _scores(learner, asked.images, memory)[0]
+    asked = questions_of(fresh, len(chosen), len(known), str(memory.device))
+    unknown, _ = _ask(learner, memory, asked)
     count = min(len(known), len(unknown))
     keep = spread(len(known), count)
     return {
@@ -37,21 +44,14 @@ def open_set(stream: Stream, learner: Remembers, classes: int = 1000, questions:
     }
 
 
-def _known_scores(
-    stream: Stream, learner: Remembers, memory: Any, each: int
-) -> tuple[list[float], list[int]]:
-    """Scores of `each` images of every class of a memory, and whether they were named right."""
-    plain = class_by_class(stream)
-    chosen = set(memory.labels)
-    scores: list[float] = []
-    right: list[int] = []
-    for index in sorted({(c - plain.first_class) // plain.classes_per_task for c in chosen}):
-        task = plain[index]
-        batch = task.test.batch(_rows(task, chosen, each), str(memory.device))
-        score, labels = _scores(learner, batch.images, memory)
-        scores += score
-        right += (labels == batch.labels).int().tolist()
-    return scores, right
+def known_questions(
+    stream: Stream, classes: list[int], each: int, device: str
+) -> Iterator[Questions]:
+    """Test images of some classes, `each` of every one."""
+    plain, chosen = class_by_class(stream), set(classes)
+    places = sorted({(c - plain.first_class) // plain.classes_per_task for c in chosen})
+    tasks = (plain[place] for place in places)
+    return together(draw_questions(task, _rows(task, chosen, each), device) for task in tasks)
 
 
 def _rows(task: Task, chosen: set[int], each: int) -> list[int]:
@@ -60,6 +60,14 @@ def _rows(task: Task, chosen: set[int], each: int) -> list[int]:
     return [int(row) for c in classes for row in (labels == c).nonzero()[0][:each]]
 
 
-def _scores(learner: Remembers, images: Tensor, memory: Any) -> tuple[list[float], Tensor]:
-    found = learner.match(images, memory, 2)
-    return [round(score, 7) for score in found.novelty.tolist()], found.labels[:, 0]
+def _ask(
+    learner: Remembers, memory: Any, asked: Iterable[Questions]
+) -> tuple[list[float], list[int]]:
+    """The novelty of images, and whether they were named right."""
+    scores: list[float] = []
+    right: list[int] = []
+    for part in asked:
+        found = learner.match(part.images, memory, 2)
+        scores += [round(score, 7) for score in found.novelty.tolist()]
+        right += (found.labels[:, 0] == part.labels).int().tolist()
+    return scores, right

@@ -122,7 +122,7 @@ class Exemplars:
         checks.check_queries(queries, self.shape, self.device)
         if not len(self):
             raise ValueError("the memory is empty: add exemplars before searching")
-        return nearest(self._slots.blocks, queries, k, window(self.shape, self.crop))
+        return nearest(self._slots, queries, k, window(self.shape, self.crop))
 
     def state(self) -> State:
         """Everything stored as tensors on the CPU, in the order of labels, and plain values."""

@@ -6,7 +6,7 @@ so the distance of a query to a picture has the same bits whatever else is asked
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -15,15 +15,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from everlearn.memory.checks import Shape
-from everlearn.memory.slots import Block
+from everlearn.memory.slots import Block, Slots
 
 Window = tuple[slice, slice]
-# More candidates a block than are asked for. The answer is exact unless the product's rounding
+# More candidates than are asked for. The answer is exact unless the product's rounding
 # (about 1e-7 of a mean square) moves a picture by more places than these.
 _SPARE = 6
 # Queries are measured in groups of the least to the most, as many as hold this many numbers.
 # A GPU is kept waiting by small ones; a CPU should not take long over one query.
 _LEAST, _MOST, _NUMBERS = 64, 1024, 2**22
+_COLUMNS = 8  # candidates of all queries that are looked at together
+_MIDDLE = 128.0
 
 
 class Found(NamedTuple):
@@ -45,28 +47,34 @@ class Found(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """A block made ready for the product: rows less 0.5, their squares, the order of labels."""
+    """A block made ready for the product.
 
-    block: Block
+    Attributes:
+        rows: (S, D) pixels less 128, which are whole numbers: bfloat16 holds them on a GPU.
+        squares: (S,) their sums of squares, infinite for free slots.
+        ranks: (S,) the places of labels in their order.
+    """
+
+    labels: Tensor
     rows: Tensor
     squares: Tensor
     ranks: Tensor
 
 
 @torch.no_grad()
-def nearest(blocks: Iterable[Block], queries: Tensor, k: int, part: Window) -> Found:
+def nearest(slots: Slots, queries: Tensor, k: int, part: Window) -> Found:
     """Find the k nearest pictures of each query (B, C, H, W), comparing a part of them."""
     groups = _group(comparable(queries, part))
-    best = [_nothing(group, k) for group in groups]
-    pixels = queries[:, :, *part].shape[1:].numel()
+    near = [_nothing(group, k + _SPARE) for group in groups]
     with full_precision(queries.device):
-        for block in blocks:
+        for block in slots.blocks:
             stored = _prepare(block, part)
             for place, group in enumerate(groups):
-                found = _measure(group, stored, k + _SPARE, part, pixels)
-                both = (torch.cat(pair, 1) for pair in zip(best[place], found, strict=True))
-                best[place] = first(Found(*both), k)
-    return Found(*(torch.cat(parts)[: len(queries)] for parts in zip(*best, strict=True)))
+                near[place] = _choose(near[place], group, stored)
+    pixels = queries[:, :, *part].shape[1:].numel()
+    pairs = zip(groups, near, strict=True)
+    found = [first(_measure(group, one.labels, slots, part, pixels), k) for group, one in pairs]
+    return Found(*(torch.cat(parts)[: len(queries)] for parts in zip(*found, strict=True)))
 
 
 def window(shape: Shape, crop: float | None) -> Window:
@@ -78,10 +86,10 @@ def window(shape: Shape, crop: float | None) -> Window:
     return rows, columns
 
 
-def comparable(pictures: Tensor, part: Window) -> Tensor:
-    """The pixels of a part as float32 rows (N, D), uint8 over 255."""
+def comparable(pictures: Tensor, part: Window, whole: bool = False) -> Tensor:
+    """The pixels of a part as float32 rows (N, D), uint8 over 255 unless whole numbers are asked."""
     rows = pictures[:, :, *part].flatten(1)
-    if rows.dtype == torch.uint8:
+    if rows.dtype == torch.uint8 and not whole:
         # CUDA multiplies by the rounded inverse of a plain number; a tensor is divided by.
         rows = rows.float() / torch.full((), 255.0, device=rows.device)
     # Sums on CUDA start at 16-byte borders: without whole ones, bits would depend on the row.
@@ -117,31 +125,50 @@ def _nothing(group: Tensor, k: int) -> Found:
 
 
 def _prepare(block: Block, part: Window) -> _Stored:
-    """Take 0.5 off, which lessens what cancels in the product; free slots lie infinitely far."""
-    rows = comparable(block.pictures, part).sub_(0.5)
+    """Take 128 off, which lessens what cancels in the product; free slots lie infinitely far."""
+    rows = comparable(block.pictures, part, whole=True).sub_(_MIDDLE)
     squares = rows.square().sum(1).masked_fill(block.labels < 0, torch.inf)
-    return _Stored(block, rows, squares, block.labels.argsort().argsort())
+    rows = rows.to(torch.bfloat16) if rows.is_cuda else rows
+    return _Stored(block.labels, rows, squares, block.labels.argsort().argsort())
 
 
-def _measure(group: Tensor, stored: _Stored, count: int, part: Window, pixels: int) -> Found:
-    """Measure the nearest candidates of a block by the differences themselves."""
-    slots = _candidates(group - 0.5, stored, min(count, len(stored.squares)))
-    labels = stored.block.labels[slots]
-    sums = [
-        (group - comparable(stored.block.pictures[column], part)).square().sum(1)
-        for column in slots.unbind(1)
-    ]
+def _choose(near: Found, group: Tensor, stored: _Stored) -> Found:
+    """The nearest of those found so far and of a block, by a.a + b.b - 2 a.b."""
+    count = near.labels.shape[1]
+    rows = group * 255.0 - _MIDDLE
+    sums = stored.squares - 2.0 * _multiply(rows, stored.rows)
+    distances = (sums + rows.square().sum(1, keepdim=True)).clamp(min=0)
+    # The bits of floats that are not negative are ordered as the floats are; ties to the smaller label.
+    keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.ranks
+    chosen = keys.topk(min(count, keys.shape[1]), dim=1, largest=False, sorted=False).indices
+    labels = torch.cat((near.labels, stored.labels[chosen]), 1)
+    return first(Found(labels, torch.cat((near.distances, distances.gather(1, chosen)), 1)), count)
+
+
+def _multiply(rows: Tensor, stored: Tensor) -> Tensor:
+    """The products (Q, S) of float32 rows with whole numbers.
+
+    On a GPU by bfloat16's fast units without loss: a float32 number is the sum of three in bfloat16.
+    """
+    if stored.dtype != torch.bfloat16:
+        return rows @ stored.T
+    parts = []
+    for _ in range(3):
+        parts.append(rows.to(torch.bfloat16))
+        rows = rows - parts[-1]
+    products = torch.mm(torch.cat(parts), stored.T, out_dtype=torch.float32)
+    return products.reshape(3, -1, len(stored)).sum(0)
+
+
+def _measure(group: Tensor, labels: Tensor, slots: Slots, part: Window, pixels: int) -> Found:
+    """Measure candidates (Q, K) by the differences themselves."""
+    sums = []
+    for several in torch.split(labels, _COLUMNS, dim=1):
+        pictures = slots.gather(several.flatten()).reshape(*several.shape, *slots.shape)
+        for column in pictures.unbind(1):
+            sums.append((group - comparable(column, part)).square().sum(1))
     distances = torch.stack(sums, 1) / pixels
     return Found(labels, distances.masked_fill(labels < 0, torch.inf))
-
-
-def _candidates(rows: Tensor, stored: _Stored, count: int) -> Tensor:
-    """Slots (Q, count) with the smallest a.a + b.b - 2 a.b, ties to the smaller label."""
-    products = torch.addmm(stored.squares, rows, stored.rows.T, alpha=-2)
-    distances = (products + rows.square().sum(1, keepdim=True)).clamp(min=0)
-    # The bits of floats that are not negative are ordered as the floats are.
-    keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.ranks
-    return keys.topk(count, dim=1, largest=False, sorted=False).indices
 
 
 def first(found: Found, k: int) -> Found:

@@ -70,6 +70,7 @@ class Slots:
     def gather(self, labels: Tensor) -> Tensor:
         """Pictures (N, C, H, W) uint8 of labels (N,) on the device, zeros for -1; waits for nothing."""
         taken = torch.zeros((len(labels), *self.shape), dtype=torch.uint8, device=self.device)
+        labels = labels.contiguous()
         for block in self.blocks:
             known, rows = block.labels.sort()
             place = torch.searchsorted(known, labels).clamp(max=len(known) - 1)

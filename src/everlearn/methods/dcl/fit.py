@@ -32,13 +32,10 @@ def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: i
     near = memory.search(normalise(images, maps), max(k, candidates))
     labels = near.labels.flatten()
     rows = torch.arange(len(images), device=images.device).repeat_interleave(near.labels.shape[1])
-    size = max(1, _NUMBERS[images.device.type] // images[0].numel())
+    size = max(1, _NUMBERS[images.device.type] // images.shape[1:].numel())
     short = -len(labels) % size
-    groups = zip(
-        pad(rows, (0, short)).split(size),
-        pad(labels, (0, short), value=-1).split(size),
-        strict=True,
-    )
+    parts = (pad(rows, (0, short)), pad(labels, (0, short), value=-1))
+    groups = zip(*(torch.split(part, size) for part in parts), strict=True)
     with full_precision(images.device):
         errors = [fit(images[row], memory.pictures(label), maps[row]) for row, label in groups]
     distances = torch.cat(errors)[: len(labels)].reshape(near.labels.shape)

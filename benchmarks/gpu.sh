@@ -1,0 +1,47 @@
+#!/bin/sh
+# The figures of learning on one GPU. Rows end in OUT/*.jsonl and OUT/runs/NAME.
+#
+#     sh benchmarks/gpu.sh alone OUT      what is timed, with nothing else on the card
+#     sh benchmarks/gpu.sh together OUT   more runs side by side, and a million classes
+#     sh benchmarks/gpu.sh large OUT      128 pixels
+#
+# Several processes share a card best through its sharing service (MPS), which is started here.
+set -e
+out=${2:?give a step (alone, together, large) and a folder to write to}
+mkdir -p "$out/runs"
+
+learn() {  # NAME METHOD OPTIONS...
+    name=$1
+    shift
+    python3 -m everlearn run "$@" --preset paper --device cuda --out "$out/runs/$name" \
+        > "$out/$name.log" 2>&1
+}
+
+share() {
+    export CUDA_MPS_PIPE_DIRECTORY=/tmp/everlearn-mps CUDA_MPS_LOG_DIRECTORY=/tmp/everlearn-mps-log
+    mkdir -p $CUDA_MPS_PIPE_DIRECTORY $CUDA_MPS_LOG_DIRECTORY
+    nvidia-cuda-mps-control -d || unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+
+case $1 in
+alone)
+    python3 benchmarks/train.py --out "$out"
+    time learn dcl-plus-seed0 dcl-plus --seed 0
+    ;;
+together)
+    share
+    learn dcl-plus-seed1 dcl-plus --seed 1 &
+    learn dcl-plus-seed2 dcl-plus --seed 2 &
+    learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 &
+    learn dcl-seed0 dcl --seed 0 &
+    python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out" > "$out/million.log" 2>&1 &
+    wait
+    ;;
+large)
+    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50
+    ;;
+*)
+    echo "unknown step $1; known: alone, together, large" >&2
+    exit 2
+    ;;
+esac

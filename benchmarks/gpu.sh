@@ -26,7 +26,11 @@ share() {
 case $1 in
 alone)
     python3 benchmarks/train.py --out "$out"
-    time learn dcl-plus-seed0 dcl-plus --seed 0
+    began=$(date +%s.%N)
+    learn dcl-plus-seed0 dcl-plus --seed 0
+    date +%s.%N | awk -v began="$began" -v commit="$EVERLEARN_COMMIT" \
+        '{ printf "{\"what\": \"wall time of a run, start to end\", \"run\": \"dcl-plus-seed0\", \"seconds\": %.1f, \"commit\": \"%s\"}\n", $1 - began, commit }' \
+        > "$out/wall.jsonl"
     ;;
 together)
     share

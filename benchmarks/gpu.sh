@@ -1,13 +1,13 @@
 #!/bin/sh
 # The figures of learning on one GPU. Rows end in OUT/*.jsonl and OUT/runs/NAME.
 #
-#     sh benchmarks/gpu.sh alone OUT      what is timed, with nothing else on the card
+#     sh benchmarks/gpu.sh speed OUT      training speed
+#     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
 #     sh benchmarks/gpu.sh together OUT   more runs side by side, and a million classes
-#     sh benchmarks/gpu.sh large OUT      128 pixels
 #
 # Several processes share a card best through its sharing service (MPS), which is started here.
 set -e
-out=${2:?give a step (alone, together, large) and a folder to write to}
+out=${2:?give a step (speed, alone, together) and a folder to write to}
 mkdir -p "$out/runs"
 
 learn() {  # NAME METHOD OPTIONS...
@@ -24,8 +24,12 @@ share() {
 }
 
 case $1 in
-alone)
+speed)
     python3 benchmarks/train.py --out "$out"
+    ;;
+alone)
+    learn warm-up dcl-plus --tasks 3  # kernels are compiled once on a machine
+    rm -r "$out/runs/warm-up"
     began=$(date +%s.%N)
     learn dcl-plus-seed0 dcl-plus --seed 0
     date +%s.%N | awk -v began="$began" -v commit="$EVERLEARN_COMMIT" \
@@ -37,15 +41,12 @@ together)
     learn dcl-plus-seed1 dcl-plus --seed 1 &
     learn dcl-plus-seed2 dcl-plus --seed 2 &
     learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 &
-    learn dcl-seed0 dcl --seed 0 &
+    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50 &
     python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out" > "$out/million.log" 2>&1 &
     wait
     ;;
-large)
-    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50
-    ;;
 *)
-    echo "unknown step $1; known: alone, together, large" >&2
+    echo "unknown step $1; known: speed, alone, together" >&2
     exit 2
     ;;
 esac

@@ -260,17 +260,21 @@ def test_the_image_loss_compares_with_the_exemplar_of_the_class() -> None:
     assert learned(0)._targets(batch, shown) == []
 
 
-def test_the_averaged_net_is_first_the_plain_mean_of_the_nets_after_tasks() -> None:
+def test_the_averaged_net_weighs_later_nets_more_until_it_is_as_slow_as_it_may_be() -> None:
     stream = small_stream()
-    learner = learned(0, stream, average=0.9)
-    after = []
-    for index in range(3):
-        for _ in learner.learn(stream[index]):
-            pass
-        after.append(weights_of(learner))
-    mean = [torch.stack(values).mean(0) for values in zip(*after, strict=True)]
-    for value, slow in zip(mean, learner.answering.state_dict().values(), strict=True):
-        torch.testing.assert_close(slow, value, atol=1e-6, rtol=1e-5)
+    for average, weights in ((0.9, (120, 720, 2520)), (0.2, (0.2 / 7, 1.2 / 7, 0.8))):
+        learner = learned(0, stream, average=average)
+        after = []
+        for index in range(3):
+            for _ in learner.learn(stream[index]):
+                pass
+            after.append(weights_of(learner))
+        shares = torch.tensor(weights) / sum(weights)
+        for values, slow in zip(
+            zip(*after, strict=True), learner.answering.state_dict().values(), strict=True
+        ):
+            mean = (torch.stack(values) * shares.reshape(3, *[1] * slow.dim())).sum(0)
+            torch.testing.assert_close(slow, mean, atol=1e-6, rtol=1e-5)
 
 
 def test_an_image_is_new_when_its_nearest_is_hardly_nearer_than_the_next() -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import avg_pool2d
 
 from everlearn import Canvas, Stream
 from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import fit
-from everlearn.warp import compose, normalise, similar
+from everlearn.warp import compose, invert, normalise, similar
 
 ON = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -120,6 +121,24 @@ def test_plain_pictures_and_maps_that_squash_everything_stay_finite() -> None:
         found = fit.fit(images, images, maps)
         assert found[0] < 1e-10
         assert ((found >= 0) & (found <= 1)).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 64, 64), (3, 23, 23), (1, 17, 40)])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_the_kernel_fits_as_the_plain_code_does(shape: tuple[int, int, int], steps: int) -> None:
+    from everlearn.methods.dcl import fit_kernel
+
+    rng = torch.Generator().manual_seed(0)
+    smooth = avg_pool2d(torch.rand(40, *shape, generator=rng), 5, 1, 2)
+    exemplars = (smooth * 255).to(torch.uint8)
+    rows = torch.randint(0, 10, (40,), generator=rng)
+    exact = torch.eye(2, 3).expand(40, 2, 3)
+    maps, images = similar(shaken(exact, 0.03)), smooth[:10]
+    slow = fit.fit(images[rows], exemplars, maps, steps)
+    there = [part.cuda() for part in (images, rows, exemplars, invert(maps))]
+    fast = fit_kernel.fit(*there, steps=steps, ridge=1e-3)
+    torch.testing.assert_close(fast.cpu(), slow, rtol=1e-3, atol=1e-7)
 
 
 @pytest.mark.parametrize("device", ON)

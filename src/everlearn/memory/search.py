@@ -24,7 +24,7 @@ _SPARE = 6
 # Queries are measured in groups of the least to the most, as many as hold this many numbers.
 # A GPU is kept waiting by small ones; a CPU should not take long over one query.
 _LEAST, _MOST, _NUMBERS = 64, 1024, 2**22
-_COLUMNS = 8  # candidates of all queries that are looked at together
+_COLUMNS = 32  # candidates of all queries that are looked at together
 _MIDDLE = 128.0
 
 
@@ -64,7 +64,7 @@ class _Stored(NamedTuple):
 @torch.no_grad()
 def nearest(slots: Slots, queries: Tensor, k: int, part: Window) -> Found:
     """Find the k nearest pictures of each query (B, C, H, W), comparing a part of them."""
-    groups = _group(comparable(queries, part))
+    groups = _group(_cut(queries, part))
     near = [_nothing(group, k + _SPARE) for group in groups]
     with full_precision(queries.device):
         for block in slots.blocks:
@@ -86,14 +86,10 @@ def window(shape: Shape, crop: float | None) -> Window:
     return rows, columns
 
 
-def comparable(pictures: Tensor, part: Window, whole: bool = False) -> Tensor:
-    """The pixels of a part as float32 rows (N, D), uint8 over 255 unless whole numbers are asked."""
-    rows = pictures[:, :, *part].flatten(1)
-    if rows.dtype == torch.uint8 and not whole:
-        # CUDA multiplies by the rounded inverse of a plain number; a tensor is divided by.
-        rows = rows.float() / torch.full((), 255.0, device=rows.device)
-    # Sums on CUDA start at 16-byte borders: without whole ones, bits would depend on the row.
-    return pad(rows.float(), (0, -rows.shape[1] % 32))
+def _cut(pictures: Tensor, part: Window) -> Tensor:
+    """The pixels of a part as float32 rows (N, D); whole blocks of them, so that sums are alike."""
+    rows = pictures[:, :, *part].flatten(1).float()
+    return pad(rows, (0, -rows.shape[1] % 32))
 
 
 @contextmanager
@@ -126,7 +122,7 @@ def _nothing(group: Tensor, k: int) -> Found:
 
 def _prepare(block: Block, part: Window) -> _Stored:
     """Take 128 off, which lessens what cancels in the product; free slots lie infinitely far."""
-    rows = comparable(block.pictures, part, whole=True).sub_(_MIDDLE)
+    rows = _cut(block.pictures, part).sub_(_MIDDLE)
     squares = rows.square().sum(1).masked_fill(block.labels < 0, torch.inf)
     rows = rows.to(torch.bfloat16) if rows.is_cuda else rows
     return _Stored(block.labels, rows, squares, block.labels.argsort().argsort())
@@ -164,11 +160,21 @@ def _measure(group: Tensor, labels: Tensor, slots: Slots, part: Window, pixels: 
     """Measure candidates (Q, K) by the differences themselves."""
     sums = []
     for several in torch.split(labels, _COLUMNS, dim=1):
-        pictures = slots.gather(several.flatten()).reshape(*several.shape, *slots.shape)
-        for column in pictures.unbind(1):
-            sums.append((group - comparable(column, part)).square().sum(1))
-    distances = torch.stack(sums, 1) / pixels
+        pictures = slots.gather(several.flatten())[:, :, *part].flatten(1)
+        sums.append(_sum_squares(group, pictures.reshape(*several.shape, -1)))
+    distances = torch.cat(sums, 1) / pixels
     return Found(labels, distances.masked_fill(labels < 0, torch.inf))
+
+
+def _sum_squares(rows: Tensor, pictures: Tensor) -> Tensor:
+    """Sums (Q, K) of squared differences between rows (Q, D) and pictures (Q, K, D) of uint8."""
+    if rows.is_cuda:
+        from everlearn.memory import search_kernel
+
+        return search_kernel.measure(rows, pictures)
+    pictures = pad(pictures, (0, rows.shape[1] - pictures.shape[2]))
+    columns = (column.float() / 255.0 for column in pictures.unbind(1))
+    return torch.stack([(rows - column).square().sum(1) for column in columns], 1)
 
 
 def first(found: Found, k: int) -> Found:

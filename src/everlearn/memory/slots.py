@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 
 class Slots:
-    """Blocks of slots. Each new block doubles the slots, up to a limit; no block is ever copied."""
+    """Blocks of slots. Each new block doubles the slots, up to a limit; no block is ever moved."""
 
     def __init__(self, shape: Shape, device: torch.device) -> None:
         self.shape = shape
@@ -100,8 +100,10 @@ class Slots:
 
     def _grow(self, needed: int) -> None:
         largest = block_limit(self.shape)
+        # A GPU searches one large block as fast as a small one, and faster than several.
+        smallest = largest if self.device.type == "cuda" else _SMALLEST
         while len(self._free) < needed:
-            size = min(max(self._count, _SMALLEST), largest)
+            size = min(max(self._count, smallest), largest)
             pictures = torch.zeros((size, *self.shape), dtype=torch.uint8, device=self.device)
             labels = torch.full((size,), -1, dtype=torch.int64, device=self.device)
             self.blocks.append(Block(pictures, labels))

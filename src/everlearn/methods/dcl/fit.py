@@ -37,9 +37,18 @@ def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: i
     parts = (pad(rows, (0, short)), pad(labels, (0, short), value=-1))
     groups = zip(*(torch.split(part, size) for part in parts), strict=True)
     with full_precision(images.device):
-        errors = [fit(images[row], memory.pictures(label), maps[row]) for row, label in groups]
+        errors = [_fit_pairs(images, row, memory.pictures(label), maps) for row, label in groups]
     distances = torch.cat(errors)[: len(labels)].reshape(near.labels.shape)
     return first(Found(near.labels, distances.masked_fill(near.labels < 0, torch.inf)), k)
+
+
+def _fit_pairs(images: Tensor, rows: Tensor, exemplars: Tensor, maps: Tensor) -> Tensor:
+    """Fit exemplars (P, C, H, W) to the images (P,) named: plainly, or by one kernel on a GPU."""
+    if not images.is_cuda:
+        return fit(images[rows], exemplars, maps[rows])
+    from everlearn.methods.dcl import fit_kernel
+
+    return fit_kernel.fit(images, rows, exemplars, invert(maps)[rows], _STEPS, _RIDGE)
 
 
 def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) -> Tensor:

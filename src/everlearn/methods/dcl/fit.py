@@ -2,10 +2,13 @@
 
 The nearest exemplars are drawn into the image and moved by Gauss-Newton steps (Lucas and Kanade 1981)
 until they lie on it. Compared there, an image and its exemplar differ by the rounding of pixels alone,
-whatever the scale of the image and the small error of the net.
+whatever the scale of the image and the error of the net. Where no exemplar fits much better than the
+next, the map of the best one is a better start: the nearest are looked up and fitted again.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,10 +19,24 @@ from everlearn.memory.search import first, full_precision
 from everlearn.warp import compose, invert, normalise, similar
 
 _STEPS = 2
+_ROUNDS = 3
+_SETTLED = 0.5  # of the next best difference
 # Of the mean curvature: keeps a step finite where an exemplar is symmetric or plain.
 _RIDGE = 1e-3
 # Numbers in a group of pairs that are fitted at once; groups are full, so that bits do not depend on them.
 _NUMBERS = {"cpu": 2**17, "cuda": 2**25}
+
+
+class Fitted(NamedTuple):
+    """How well exemplars fit images.
+
+    Attributes:
+        errors: (B,) the least mean squared differences.
+        maps: (B, 2, 3) from exemplar to image, where these were found.
+    """
+
+    errors: Tensor
+    maps: Tensor
 
 
 @torch.no_grad()
@@ -28,31 +45,56 @@ def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: i
 
     Distances are mean squared differences in the image.
     """
-    maps = similar(maps)
-    near = memory.search(normalise(images, maps), max(k, candidates))
-    labels = near.labels.flatten()
-    rows = torch.arange(len(images), device=images.device).repeat_interleave(near.labels.shape[1])
+    count = max(k, 2)
+    found, maps = _look(images, similar(maps), memory, count, max(k, candidates))
+    for _ in range(_ROUNDS - 1):
+        best, second = found.distances[:, 0], found.distances[:, 1]
+        rows = (best > _SETTLED * second).nonzero()[:, 0]
+        if not len(rows):
+            break
+        again, better = _look(images[rows], maps[rows], memory, count, max(k, candidates))
+        gains = again.distances[:, 0] < best[rows]
+        rows, again = rows[gains], Found(*(part[gains] for part in again))
+        found.labels[rows], found.distances[rows] = again
+        maps[rows] = better[gains]
+    return Found(*(part[:, :k] for part in found))
+
+
+def _look(
+    images: Tensor, maps: Tensor, memory: Exemplars, count: int, candidates: int
+) -> tuple[Found, Tensor]:
+    """Fit the exemplars that are nearest through maps; the best few, and the map of the best one."""
+    near = memory.search(normalise(images, maps), candidates).labels
+    fitted = _fit_each(images, maps, memory, near)
+    errors = fitted.errors.reshape(near.shape).masked_fill(near < 0, torch.inf)
+    chosen = errors.argmin(1) + candidates * torch.arange(len(images), device=images.device)
+    return first(Found(near, errors), count), fitted.maps[chosen]
+
+
+def _fit_each(images: Tensor, maps: Tensor, memory: Exemplars, labels: Tensor) -> Fitted:
+    """Fit exemplars (B, K) to each image, in groups of one size."""
+    rows = torch.arange(len(images), device=images.device).repeat_interleave(labels.shape[1])
     size = max(1, _NUMBERS[images.device.type] // images.shape[1:].numel())
-    short = -len(labels) % size
-    parts = (pad(rows, (0, short)), pad(labels, (0, short), value=-1))
+    short = -len(rows) % size
+    parts = (pad(rows, (0, short)), pad(labels.flatten(), (0, short), value=-1))
     groups = zip(*(torch.split(part, size) for part in parts), strict=True)
     with full_precision(images.device):
-        errors = [_fit_pairs(images, row, memory.pictures(label), maps) for row, label in groups]
-    distances = torch.cat(errors)[: len(labels)].reshape(near.labels.shape)
-    return first(Found(near.labels, distances.masked_fill(near.labels < 0, torch.inf)), k)
+        fits = [_fit_pairs(images, row, memory.pictures(label), maps) for row, label in groups]
+    return Fitted(*(torch.cat(part)[: len(rows)] for part in zip(*fits, strict=True)))
 
 
-def _fit_pairs(images: Tensor, rows: Tensor, exemplars: Tensor, maps: Tensor) -> Tensor:
+def _fit_pairs(images: Tensor, rows: Tensor, exemplars: Tensor, maps: Tensor) -> Fitted:
     """Fit exemplars (P, C, H, W) to the images (P,) named: plainly, or by one kernel on a GPU."""
     if not images.is_cuda:
         return fit(images[rows], exemplars, maps[rows])
     from everlearn.methods.dcl import fit_kernel
 
-    return fit_kernel.fit(images, rows, exemplars, invert(maps)[rows], _STEPS, _RIDGE)
+    errors, back = fit_kernel.fit(images, rows, exemplars, invert(maps)[rows], _STEPS, _RIDGE)
+    return Fitted(errors, invert(back))
 
 
-def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) -> Tensor:
-    """The least mean squared differences (B,) between images and exemplars that are moved onto them.
+def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) -> Fitted:
+    """Move exemplars onto images.
 
     Args:
         exemplars: (B, C, H, W) uint8 or float, one for each image.
@@ -61,15 +103,17 @@ def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) ->
     """
     if exemplars.dtype == torch.uint8:
         exemplars = exemplars.float() / 255.0
-    back = invert(maps)
+    back = best = invert(maps)
     # Pixels are from 0 to 1, so no difference is greater; a fit that fails is nan and is passed over.
     least = torch.ones(len(images), device=images.device)
     for step in range(steps + 1):
         drawn = normalise(exemplars, back)
-        least = torch.fmin(least, (images - drawn).square().mean((1, 2, 3)))
+        errors = (images - drawn).square().mean((1, 2, 3))
+        best = torch.where((errors < least)[:, None, None], back, best)
+        least = torch.fmin(least, errors)
         if step < steps:
             back = compose(back, improve(images, drawn))
-    return least
+    return Fitted(least, invert(best))
 
 
 def improve(images: Tensor, drawn: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ _BLOCK = 512
 
 def fit(
     images: Tensor, rows: Tensor, exemplars: Tensor, back: Tensor, steps: int, ridge: float
-) -> Tensor:
-    """The least mean squared differences (P,) of pairs.
+) -> tuple[Tensor, Tensor]:
+    """The least mean squared differences (P,) of pairs, and the maps (P, 2, 3) that gave them.
 
     Args:
         images: (N, C, H, W) float32.
@@ -24,18 +24,18 @@ def fit(
         back: (P, 2, 3) maps from image to exemplar.
     """
     _, channels, height, width = images.shape
-    least = torch.empty(len(rows), device=images.device)
+    least, best = torch.empty(len(rows), device=images.device), torch.empty_like(back)
     if len(rows):
         fit_kernel[(len(rows),)](
-            images.contiguous(), rows, exemplars.contiguous(), back.contiguous(), least,
+            images.contiguous(), rows, exemplars.contiguous(), back.contiguous(), least, best,
             height, width, ridge, C=channels, STEPS=steps, BLOCK=_BLOCK,
         )  # fmt: skip
-    return least
+    return least, best
 
 
 @triton.jit
 def fit_kernel(
-    images, rows, exemplars, back, least, H, W, ridge,
+    images, rows, exemplars, back, least, kept, H, W, ridge,
     C: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Draw one exemplar into its image and move it, as `fit.fit` and `fit.improve` do."""
@@ -46,7 +46,7 @@ def fit_kernel(
     back += pair * 6
     a, b, c = tl.load(back), tl.load(back + 1), tl.load(back + 2)
     d, e, f = tl.load(back + 3), tl.load(back + 4), tl.load(back + 5)
-    best = 1.0
+    best, ka, kb, kc, kd, ke, kf = 1.0, a, b, c, d, e, f
     for step in tl.static_range(STEPS + 1):
         zero = tl.zeros((BLOCK,), tl.float32)
         error = zero
@@ -81,7 +81,10 @@ def fit_kernel(
                     b0, b1 = b0 + grow * rest, b1 + turn * rest
                     b2, b3 = b2 + to_x * rest, b3 + to_y * rest
         mean = tl.sum(error) / (C * size)
-        best = tl.where(mean < best, mean, best)
+        better = mean < best
+        best = tl.where(better, mean, best)
+        ka, kb, kc = tl.where(better, a, ka), tl.where(better, b, kb), tl.where(better, c, kc)
+        kd, ke, kf = tl.where(better, d, kd), tl.where(better, e, ke), tl.where(better, f, kf)
         if step < STEPS:
             s00, s11, s22, s33 = tl.sum(h00), tl.sum(h11), tl.sum(h22), tl.sum(h33)
             more = ridge * (s00 + s11 + s22 + s33) / 4 + 1e-12
@@ -93,6 +96,13 @@ def fit_kernel(
             a, b = a * (1 + scale) + b * angle, b * (1 + scale) - a * angle
             d, e = d * (1 + scale) + e * angle, e * (1 + scale) - d * angle
     tl.store(least + pair, best)
+    kept += pair * 6
+    tl.store(kept, ka)
+    tl.store(kept + 1, kb)
+    tl.store(kept + 2, kc)
+    tl.store(kept + 3, kd)
+    tl.store(kept + 4, ke)
+    tl.store(kept + 5, kf)
 
 
 @triton.jit

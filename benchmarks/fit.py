@@ -1,0 +1,93 @@
+"""What nearest exemplars can name when maps are a little off, and what fitting them adds; no net, no GPU.
+
+    python benchmarks/fit.py --out results [--classes 1000] [--questions 1000]
+
+True maps get independent normal errors on each entry. Rows go to OUT/fit.jsonl: accuracy on images of
+known classes, and the average precision of telling images of unknown classes from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from everlearn import Exemplars
+from everlearn.bench import write_rows
+from everlearn.exam.one_shot import Questions, class_by_class, fill, questions_of
+from everlearn.memory import Found
+from everlearn.methods.dcl import fit
+from everlearn.metrics import average_precision
+from everlearn.provenance import provenance
+from everlearn.stream import Stream
+from everlearn.stream.named import STREAMS
+from everlearn.warp import normalise
+
+CANDIDATES = 10
+ERRORS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
+
+
+def main() -> None:
+    """Measure and write rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--questions", type=int, default=1000)
+    asked = parser.parse_args()
+    origin = provenance()
+    rows = [{**row, **origin} for row in measure(asked.classes, asked.questions)]
+    write_rows(asked.out / "fit.jsonl", rows)
+
+
+def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
+    """Give a row for each error of maps, without fitting and with it."""
+    stream = class_by_class(STREAMS["paper"])
+    memory = Exemplars(stream.canvas.shape)
+    fill(memory, stream, range(classes), "cpu")
+    known = ask(stream, classes, questions)
+    unknown = ask(stream.with_changes(first_class=classes), classes, questions)
+    for error in ERRORS:
+        maps = [
+            part.theta + error * noise(part, place) for place, part in enumerate((known, unknown))
+        ]
+        for candidates in (0, CANDIDATES):
+            near, far = (
+                find(part, one, memory, candidates)
+                for part, one in zip((known, unknown), maps, strict=True)
+            )
+            row = {
+                "what": "nearest exemplars", "classes": classes, "size": stream.canvas.size,
+                "error_of_maps": error, "fitted": candidates, "questions": len(known.labels),
+                "accuracy": float((near.labels[:, 0] == known.labels).float().mean()),
+                "open_set_average_precision": average_precision(near.novelty, far.novelty),
+            }  # fmt: skip
+            print(json.dumps(row), flush=True)
+            yield row
+
+
+def ask(stream: Stream, classes: int, questions: int) -> Questions:
+    """Test images of the first classes of a stream, all at once."""
+    parts = list(questions_of(stream, classes, questions, "cpu"))
+    return Questions(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def noise(part: Questions, seed: int) -> torch.Tensor:
+    """Normal numbers, one for each entry of each map."""
+    drawn = np.random.default_rng(seed).standard_normal(tuple(part.theta.shape))
+    return torch.from_numpy(drawn.astype(np.float32))
+
+
+def find(part: Questions, maps: torch.Tensor, memory: Exemplars, candidates: int) -> Found:
+    """The two nearest exemplars, or the two that fit best."""
+    if not candidates:
+        return memory.search(normalise(part.images, maps), 2)
+    return fit.match(part.images, maps, memory, 2, candidates)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ import torch
 
 from everlearn import Exemplars
 from everlearn.bench import write_rows
-from everlearn.exam.one_shot import Questions, class_by_class, fill, questions_of
+from everlearn.exam.one_shot import Questions, class_by_class, fill, join, questions_of
 from everlearn.memory import Found
 from everlearn.methods.dcl import fit
 from everlearn.metrics import average_precision
@@ -72,8 +72,7 @@ def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
 
 def ask(stream: Stream, classes: int, questions: int) -> Questions:
     """Test images of the first classes of a stream, all at once."""
-    parts = list(questions_of(stream, classes, questions, "cpu"))
-    return Questions(*(torch.cat(column) for column in zip(*parts, strict=True)))
+    return join(list(questions_of(stream, classes, questions, "cpu")))
 
 
 def noise(part: Questions, seed: int) -> torch.Tensor:

@@ -3,18 +3,23 @@
 #
 #     sh benchmarks/gpu.sh speed OUT      training speed
 #     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
-#     sh benchmarks/gpu.sh together OUT   more runs side by side, and a million classes
+#     sh benchmarks/gpu.sh together OUT   more runs side by side
+#     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of `alone`
 #
-# Several processes share a card best through its sharing service (MPS), which is started here.
+# Several processes share a card best through its sharing service (MPS), which is started for them. A run
+# that was stopped goes on when its step is asked for again.
 set -e
-out=${2:?give a step (speed, alone, together) and a folder to write to}
+out=${2:?give a step (speed, alone, together, million) and a folder to write to}
 mkdir -p "$out/runs"
 
 learn() {  # NAME METHOD OPTIONS...
     name=$1
     shift
-    python3 -m everlearn run "$@" --preset paper --device cuda --out "$out/runs/$name" \
-        > "$out/$name.log" 2>&1
+    if [ -e "$out/runs/$name" ]; then
+        python3 -m everlearn resume "$out/runs/$name"
+    else
+        python3 -m everlearn run "$@" --preset paper --device cuda --out "$out/runs/$name"
+    fi > "$out/$name.log" 2>&1
 }
 
 share() {
@@ -30,23 +35,23 @@ speed)
 alone)
     learn warm-up dcl-plus --tasks 3  # kernels are compiled once on a machine
     rm -r "$out/runs/warm-up"
-    began=$(date +%s.%N)
-    learn dcl-plus-seed0 dcl-plus --seed 0
-    date +%s.%N | awk -v began="$began" -v commit="$EVERLEARN_COMMIT" \
-        '{ printf "{\"what\": \"wall time of a run, start to end\", \"run\": \"dcl-plus-seed0\", \"seconds\": %.1f, \"commit\": \"%s\"}\n", $1 - began, commit }' \
-        > "$out/wall.jsonl"
+    python3 benchmarks/wall.py --out "$out" -- python3 -m everlearn run dcl-plus --seed 0 \
+        --preset paper --device cuda --out "$out/runs/dcl-plus-seed0" > "$out/dcl-plus-seed0.log" 2>&1
     ;;
 together)
     share
-    learn dcl-plus-seed1 dcl-plus --seed 1 &
-    learn dcl-plus-seed2 dcl-plus --seed 2 &
-    learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 &
-    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50 &
-    python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out" > "$out/million.log" 2>&1 &
-    wait
+    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50 & ids=$!
+    learn dcl-plus-seed1 dcl-plus --seed 1 & ids="$ids $!"
+    learn dcl-plus-seed2 dcl-plus --seed 2 & ids="$ids $!"
+    learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 & ids="$ids $!"
+    for id in $ids; do wait "$id"; done
+    [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
+    ;;
+million)
+    python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out"
     ;;
 *)
-    echo "unknown step $1; known: speed, alone, together" >&2
+    echo "unknown step $1; known: speed, alone, together, million" >&2
     exit 2
     ;;
 esac

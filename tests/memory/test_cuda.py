@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from everlearn.memory import Exemplars, Prototypes
+from everlearn.memory import Exemplars, Prototypes, search
 from everlearn.memory.search import full_precision
 
 pytestmark = pytest.mark.gpu
@@ -117,6 +117,17 @@ def test_products_are_not_in_tf32_though_the_caller_allows_it():
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+def test_products_by_bfloat16_are_as_exact_as_float32s():
+    shape = (1, 64, 64)
+    grey = 169 + (pictures(500, shape).int() - 128) // 4  # pictures that differ little
+    rows = (near(300, shape, 500) * 0.1 + 0.6).flatten(1)
+    stored = (grey.cuda().flatten(1) - 128).to(torch.bfloat16)
+    group = search._ask(rows)
+    exact = (rows.double() * 255 - 128) @ stored.double().T
+    error = (search._multiply(group, stored) - exact).abs().max() / (4096 * 255**2)
+    assert error < 3e-7
 
 
 def test_the_search_never_waits_for_the_gpu():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
@@ -107,21 +105,16 @@ def test_steps_find_the_true_map_from_a_map_that_is_a_little_off() -> None:
     assert (found - maps).abs().mean() < 0.1 * (off - maps).abs().mean()
 
 
-def test_more_steps_never_fit_worse() -> None:
-    stream, images, labels, maps = shown(30, size=32)
-    wrong = stream.exemplars(range(30)).images[labels.flip(0)]
-    ends = [fit.fit(images, wrong, maps, steps).errors for steps in range(4)]
-    for fewer, more in pairwise(ends):
-        assert (more <= fewer).all()
-
-
-def test_plain_pictures_and_maps_that_squash_everything_stay_finite() -> None:
-    plain = torch.full((3, 1, 16, 16), 0.5)
+@pytest.mark.parametrize("device", ON)
+def test_plain_pictures_and_maps_that_squash_everything_stay_finite(device: str) -> None:
+    plain = torch.full((3, 1, 16, 16), 51 / 255)
     assert torch.equal(fit.improve(plain, plain), torch.eye(2, 3).expand(3, 2, 3))
-    maps = torch.stack((torch.eye(2, 3), torch.zeros(2, 3), torch.eye(2, 3) * 1e-20))
-    for images in (plain, hill(16).expand(3, 1, 16, 16)):
-        found = fit.fit(images, images, maps).errors
-        assert found[0] < 1e-10
+    maps = torch.stack((torch.eye(2, 3), torch.zeros(2, 3), torch.eye(2, 3) * 1e-20)).to(device)
+    rows = torch.arange(3, device=device)
+    for images in (plain.to(device), hill(16).expand(3, 1, 16, 16).to(device)):
+        pictures = (images * 255).round().to(torch.uint8)
+        found = fit._fit_pairs(images, rows, pictures, maps).errors
+        assert found[0] < 1e-5
         assert ((found >= 0) & (found <= 1)).all()
 
 
@@ -200,6 +193,10 @@ def test_a_small_memory_has_no_more_to_give() -> None:
     assert found.distances[:, :2].isfinite().all()
     none = fit.match(images[:0], maps[:0], memory_of(stream, 2), 3, 5)
     assert none.labels.shape == none.distances.shape == (0, 3)
+    one = fit.match(images, maps, memory_of(stream, 2), 1, 1)
+    assert torch.equal(one.labels[:, 0], found.labels[:, 0])
+    with pytest.raises(ValueError, match="k must"):
+        fit.match(images, maps, memory_of(stream, 2), 0, 5)
 
 
 @pytest.mark.parametrize("device", ON)

@@ -115,11 +115,12 @@ def together(parts: Iterable[Questions]) -> Iterator[Questions]:
     for part in parts:
         waiting.append(part)
         if sum(len(one.labels) for one in waiting) >= _AT_ONCE:
-            yield _join(waiting)
+            yield join(waiting)
             waiting = []
     if waiting:
-        yield _join(waiting)
+        yield join(waiting)
 
 
-def _join(parts: list[Questions]) -> Questions:
+def join(parts: list[Questions]) -> Questions:
+    """Questions one after another."""
     return Questions(*(torch.cat(column) for column in zip(*parts, strict=True)))

@@ -6,6 +6,7 @@ so the distance of a query to a picture has the same bits whatever else is asked
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -24,7 +25,7 @@ _SPARE = 6
 # Queries are measured in groups of the least to the most, as many as hold this many numbers.
 # A GPU is kept waiting by small ones; a CPU should not take long over one query.
 _LEAST, _MOST, _NUMBERS = 64, 1024, 2**22
-_COLUMNS = 32  # candidates of all queries that are looked at together
+_BYTES = 2**27  # of pictures that are measured together
 _MIDDLE = 128.0
 
 
@@ -61,19 +62,35 @@ class _Stored(NamedTuple):
     ranks: Tensor
 
 
+class _Asked(NamedTuple):
+    """A group of queries made ready for the product.
+
+    Attributes:
+        rows: (Q, D) as they are.
+        parts: (P Q, D) which add up to 255 rows less 128: one part, or three in bfloat16 on a GPU.
+        squares: (Q, 1) their sums of squares.
+    """
+
+    rows: Tensor
+    parts: Tensor
+    squares: Tensor
+
+
 @torch.no_grad()
 def nearest(slots: Slots, queries: Tensor, k: int, part: Window) -> Found:
     """Find the k nearest pictures of each query (B, C, H, W), comparing a part of them."""
-    groups = _group(_cut(queries, part))
-    near = [_nothing(group, k + _SPARE) for group in groups]
+    groups = [_ask(rows) for rows in _group(_cut(queries, part))]
+    near = [_nothing(group.rows, min(k, len(slots.places)) + _SPARE) for group in groups]
     with full_precision(queries.device):
         for block in slots.blocks:
             stored = _prepare(block, part)
             for place, group in enumerate(groups):
                 near[place] = _choose(near[place], group, stored)
     pixels = queries[:, :, *part].shape[1:].numel()
-    pairs = zip(groups, near, strict=True)
-    found = [first(_measure(group, one.labels, slots, part, pixels), k) for group, one in pairs]
+    found = []
+    for group, chosen in zip(groups, near, strict=True):
+        measured = _measure(group.rows, chosen.labels, slots, part, pixels)
+        found.append(first(_join(_nothing(group.rows, k), measured), k))
     return Found(*(torch.cat(parts)[: len(queries)] for parts in zip(*found, strict=True)))
 
 
@@ -120,6 +137,10 @@ def _nothing(group: Tensor, k: int) -> Found:
     return Found(labels, torch.full((len(group), k), torch.inf, device=group.device))
 
 
+def _join(one: Found, two: Found) -> Found:
+    return Found(*(torch.cat(pair, 1) for pair in zip(one, two, strict=True)))
+
+
 def _prepare(block: Block, part: Window) -> _Stored:
     """Take 128 off, which lessens what cancels in the product; free slots lie infinitely far."""
     rows = _cut(block.pictures, part).sub_(_MIDDLE)
@@ -128,40 +149,46 @@ def _prepare(block: Block, part: Window) -> _Stored:
     return _Stored(block.labels, rows, squares, block.labels.argsort().argsort())
 
 
-def _choose(near: Found, group: Tensor, stored: _Stored) -> Found:
+def _ask(rows: Tensor) -> _Asked:
+    """Take 128 off likewise. A float32 number is the sum of three in bfloat16."""
+    rest = rows * 255.0 - _MIDDLE
+    squares = rest.square().sum(1, keepdim=True)
+    if not rows.is_cuda:
+        return _Asked(rows, rest, squares)
+    parts = []
+    for _ in range(3):
+        parts.append(rest.to(torch.bfloat16))
+        rest = rest - parts[-1]
+    return _Asked(rows, torch.cat(parts), squares)
+
+
+def _choose(near: Found, group: _Asked, stored: _Stored) -> Found:
     """The nearest of those found so far and of a block, by a.a + b.b - 2 a.b."""
     count = near.labels.shape[1]
-    rows = group * 255.0 - _MIDDLE
-    sums = stored.squares - 2.0 * _multiply(rows, stored.rows)
-    distances = (sums + rows.square().sum(1, keepdim=True)).clamp(min=0)
+    sums = stored.squares - 2.0 * _multiply(group, stored.rows)
+    distances = (sums + group.squares).clamp(min=0)
     # The bits of floats that are not negative are ordered as the floats are; ties to the smaller label.
     keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.ranks
     chosen = keys.topk(min(count, keys.shape[1]), dim=1, largest=False, sorted=False).indices
-    labels = torch.cat((near.labels, stored.labels[chosen]), 1)
-    return first(Found(labels, torch.cat((near.distances, distances.gather(1, chosen)), 1)), count)
+    here = Found(stored.labels[chosen], distances.gather(1, chosen))
+    return first(_join(near, here), count)
 
 
-def _multiply(rows: Tensor, stored: Tensor) -> Tensor:
-    """The products (Q, S) of float32 rows with whole numbers.
-
-    On a GPU by bfloat16's fast units without loss: a float32 number is the sum of three in bfloat16.
-    """
+def _multiply(group: _Asked, stored: Tensor) -> Tensor:
+    """The products (Q, S) of queries and pictures, summed in float32; on a GPU by bfloat16's fast units."""
     if stored.dtype != torch.bfloat16:
-        return rows @ stored.T
-    parts = []
-    for _ in range(3):
-        parts.append(rows.to(torch.bfloat16))
-        rows = rows - parts[-1]
-    products = torch.mm(torch.cat(parts), stored.T, out_dtype=torch.float32)
+        return group.parts @ stored.T
+    products = torch.mm(group.parts, stored.T, out_dtype=torch.float32)
     return products.reshape(3, -1, len(stored)).sum(0)
 
 
-def _measure(group: Tensor, labels: Tensor, slots: Slots, part: Window, pixels: int) -> Found:
-    """Measure candidates (Q, K) by the differences themselves."""
+def _measure(rows: Tensor, labels: Tensor, slots: Slots, part: Window, pixels: int) -> Found:
+    """Measure candidates (Q, K) by the differences themselves, some columns at a time."""
+    columns = max(1, _BYTES // (len(rows) * math.prod(slots.shape)))
     sums = []
-    for several in torch.split(labels, _COLUMNS, dim=1):
+    for several in torch.split(labels, columns, dim=1):
         pictures = slots.gather(several.flatten())[:, :, *part].flatten(1)
-        sums.append(_sum_squares(group, pictures.reshape(*several.shape, -1)))
+        sums.append(_sum_squares(rows, pictures.reshape(*several.shape, -1)))
     distances = torch.cat(sums, 1) / pixels
     return Found(labels, distances.masked_fill(labels < 0, torch.inf))
 
@@ -172,8 +199,8 @@ def _sum_squares(rows: Tensor, pictures: Tensor) -> Tensor:
         from everlearn.memory import search_kernel
 
         return search_kernel.measure(rows, pictures)
-    pictures = pad(pictures, (0, rows.shape[1] - pictures.shape[2]))
-    columns = (column.float() / 255.0 for column in pictures.unbind(1))
+    short = rows.shape[1] - pictures.shape[2]
+    columns = (pad(column.float() / 255.0, (0, short)) for column in pictures.unbind(1))
     return torch.stack([(rows - column).square().sum(1) for column in columns], 1)
 
 

@@ -16,9 +16,10 @@ def measure(rows: Tensor, pictures: Tensor) -> Tensor:
     """Sums (Q, K) of squared differences between rows (Q, D) of floats and pictures (Q, K, D) of uint8."""
     queries, several, size = pictures.shape
     sums = torch.empty((queries, several), device=rows.device)
-    measure_kernel[(queries * several,)](
-        rows, pictures.contiguous(), sums, rows.stride(0), several, size, BLOCK=_BLOCK
-    )
+    with torch.cuda.device_of(rows):
+        measure_kernel[(queries * several,)](
+            rows, pictures.contiguous(), sums, rows.stride(0), several, size, BLOCK=_BLOCK
+        )
     return sums
 
 
@@ -33,7 +34,7 @@ def measure_kernel(rows, pictures, sums, STRIDE, K, D, BLOCK: tl.constexpr):
         inside = place < D
         value = tl.load(row + place, mask=inside, other=0.0)
         pixel = tl.load(picture + place, mask=inside, other=0).to(tl.float32)
-        # Rounded as torch does, so that a picture is at no distance from itself.
+        # Rounded correctly, as on a CPU, so that a picture is at no distance from itself.
         rest = value - tl.div_rn(pixel, tl.full((BLOCK,), 255.0, tl.float32))
         total += rest * rest
     tl.store(sums + pair, tl.sum(total))

@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
 
 class Slots:
-    """Blocks of slots. Each new block doubles the slots, up to a limit; no block is ever moved."""
+    """Blocks of slots. A new block is as large as all before, up to a limit; none is ever copied."""
 
     def __init__(self, shape: Shape, device: torch.device) -> None:
         self.shape = shape
@@ -74,8 +74,11 @@ class Slots:
         for block in self.blocks:
             known, rows = block.labels.sort()
             place = torch.searchsorted(known, labels).clamp(max=len(known) - 1)
-            here = (known[place] == labels)[:, None, None, None]
-            taken = torch.where(here, block.pictures[rows[place]], taken)
+            here = known[place] == labels
+            if here.is_cuda:  # to know how many there are would mean to wait
+                taken = torch.where(here[:, None, None, None], block.pictures[rows[place]], taken)
+            else:
+                taken[here] = block.pictures[rows[place[here]]]
         return taken
 
     def copy(self) -> Slots:
@@ -100,7 +103,7 @@ class Slots:
 
     def _grow(self, needed: int) -> None:
         largest = block_limit(self.shape)
-        # A GPU searches one large block as fast as a small one, and faster than several.
+        # A GPU searches one large block faster than several small ones.
         smallest = largest if self.device.type == "cuda" else _SMALLEST
         while len(self._free) < needed:
             size = min(max(self._count, smallest), largest)

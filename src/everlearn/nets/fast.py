@@ -175,6 +175,10 @@ class Step:
         """Do one step and return its loss, on the device."""
         if not inputs[0].is_cuda:
             return self._work(*inputs).detach()
+        with torch.cuda.device(inputs[0].device):
+            return self._replay(*inputs)
+
+    def _replay(self, *inputs: Tensor) -> Tensor:
         key = tuple((tuple(one.shape), one.dtype) for one in inputs)
         if key not in self._graphs:
             self._graphs[key] = self._capture(inputs)

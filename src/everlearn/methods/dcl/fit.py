@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from everlearn.border import check_whole
 from everlearn.memory import Exemplars, Found
 from everlearn.memory.search import first, full_precision
 from everlearn.warp import compose, invert, normalise, similar
@@ -23,7 +24,8 @@ _ROUNDS = 3
 _SETTLED = 0.5  # of the next best difference
 # Of the mean curvature: keeps a step finite where an exemplar is symmetric or plain.
 _RIDGE = 1e-3
-# Numbers in a group of pairs that are fitted at once; groups are full, so that bits do not depend on them.
+# Numbers in a group of pairs that are fitted at once. On a CPU groups are full, so that no bit depends on
+# their size; the kernel of a GPU takes pair by pair.
 _NUMBERS = {"cpu": 2**17, "cuda": 2**25}
 
 
@@ -43,19 +45,21 @@ class Fitted(NamedTuple):
 def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: int) -> Found:
     """Find the k exemplars that fit images best, among so many that are nearest in canonical form.
 
-    Distances are mean squared differences in the image.
+    Distances are mean squared differences in the image. All k are of one search, the one with the best fit.
     """
+    check_whole(k, "k", 1, 1000)
     count = max(k, 2)
-    found, maps = _look(images, similar(maps), memory, count, max(k, candidates))
+    found, maps = _look(images, similar(maps), memory, count, max(count, candidates))
+    rows = torch.arange(len(images), device=images.device)
     for _ in range(_ROUNDS - 1):
-        best, second = found.distances[:, 0], found.distances[:, 1]
-        rows = (best > _SETTLED * second).nonzero()[:, 0]
+        best, second = found.distances[rows, 0], found.distances[rows, 1]
+        rows = rows[best > _SETTLED * second]
         if not len(rows):
             break
-        again, better = _look(images[rows], maps[rows], memory, count, max(k, candidates))
-        gains = again.distances[:, 0] < best[rows]
-        rows, again = rows[gains], Found(*(part[gains] for part in again))
-        found.labels[rows], found.distances[rows] = again
+        again, better = _look(images[rows], maps[rows], memory, count, max(count, candidates))
+        gains = again.distances[:, 0] < found.distances[rows, 0]
+        rows = rows[gains]  # the others would only be looked up from the same map again
+        found.labels[rows], found.distances[rows] = again.labels[gains], again.distances[gains]
         maps[rows] = better[gains]
     return Found(*(part[:, :k] for part in found))
 
@@ -72,10 +76,10 @@ def _look(
 
 
 def _fit_each(images: Tensor, maps: Tensor, memory: Exemplars, labels: Tensor) -> Fitted:
-    """Fit exemplars (B, K) to each image, in groups of one size."""
+    """Fit exemplars (B, K) to each image, in groups."""
     rows = torch.arange(len(images), device=images.device).repeat_interleave(labels.shape[1])
     size = max(1, _NUMBERS[images.device.type] // images.shape[1:].numel())
-    short = -len(rows) % size
+    short = 0 if images.is_cuda else -len(rows) % size
     parts = (pad(rows, (0, short)), pad(labels.flatten(), (0, short), value=-1))
     groups = zip(*(torch.split(part, size) for part in parts), strict=True)
     with full_precision(images.device):
@@ -104,13 +108,13 @@ def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) ->
     if exemplars.dtype == torch.uint8:
         exemplars = exemplars.float() / 255.0
     back = best = invert(maps)
-    # Pixels are from 0 to 1, so no difference is greater; a fit that fails is nan and is passed over.
-    least = torch.ones(len(images), device=images.device)
+    least = torch.full((len(images),), torch.inf, device=images.device)
     for step in range(steps + 1):
         drawn = normalise(exemplars, back)
         errors = (images - drawn).square().mean((1, 2, 3))
-        best = torch.where((errors < least)[:, None, None], back, best)
-        least = torch.fmin(least, errors)
+        better = errors < least  # never where an error is no number
+        best = torch.where(better[:, None, None], back, best)
+        least = torch.where(better, errors, least)
         if step < steps:
             back = compose(back, improve(images, drawn))
     return Fitted(least, invert(best))

@@ -26,10 +26,11 @@ def fit(
     _, channels, height, width = images.shape
     least, best = torch.empty(len(rows), device=images.device), torch.empty_like(back)
     if len(rows):
-        fit_kernel[(len(rows),)](
-            images.contiguous(), rows, exemplars.contiguous(), back.contiguous(), least, best,
-            height, width, ridge, C=channels, STEPS=steps, BLOCK=_BLOCK,
-        )  # fmt: skip
+        with torch.cuda.device_of(images):
+            fit_kernel[(len(rows),)](
+                images.contiguous(), rows, exemplars.contiguous(), back.contiguous(), least, best,
+                height, width, ridge, C=channels, STEPS=steps, BLOCK=_BLOCK,
+            )  # fmt: skip
     return least, best
 
 
@@ -46,7 +47,7 @@ def fit_kernel(
     back += pair * 6
     a, b, c = tl.load(back), tl.load(back + 1), tl.load(back + 2)
     d, e, f = tl.load(back + 3), tl.load(back + 4), tl.load(back + 5)
-    best, ka, kb, kc, kd, ke, kf = 1.0, a, b, c, d, e, f
+    best, ka, kb, kc, kd, ke, kf = float("inf"), a, b, c, d, e, f
     for step in tl.static_range(STEPS + 1):
         zero = tl.zeros((BLOCK,), tl.float32)
         error = zero
@@ -109,6 +110,7 @@ def fit_kernel(
 def sample(picture, row, col, inside, a, b, c, d, e, f, H, W):
     """The picture (uint8) where a map sends the centre of a pixel: bilinear, the border repeated."""
     x, y = centre(col, W), centre(row, H)
+    # maximum passes over what is no number, so that every place is inside.
     across = tl.minimum(tl.maximum(((a * x + b * y + c + 1) * W - 1) / 2, 0.0), W - 1.0)
     down = tl.minimum(tl.maximum(((d * x + e * y + f + 1) * H - 1) / 2, 0.0), H - 1.0)
     left, top = tl.floor(across), tl.floor(down)

@@ -22,7 +22,9 @@ class Settings:
         0.0, "answer with a mean of the nets after past tasks, this slow at most; 0.8 say"
     )
     fit: int = setting(0, "nearest exemplars that are fitted to the image, the best wins; 10 say")
-    crop: float | None = setting(None, "compare a central part only, of this half-width; 0.36 say")
+    crop: float | None = setting(
+        None, "search by a central part only, of this half-width; 0.36 say"
+    )
     sigma: float = setting(0.8, "an image is new when d1 > sigma * d2, its two nearest distances")
     rehearse: float = setting(0.0, "part of each batch made of exemplars, moved anywhere; 0.5 say")
     jitter: float = setting(0.0, "part of each batch that is moved at random; 0.5 say")

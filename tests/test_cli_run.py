@@ -546,7 +546,7 @@ def test_the_quickstart_gathers_all_on_one_page(tmp_path):
     out = tmp_path / "look"
     code, said, errors = call("quickstart", "--out", out, "--seed", 5, "--device", "cpu")
     assert code == 0
-    methods = ("dcl", "fine-tuning", "joint")
+    methods = ("dcl-plus", "fine-tuning", "joint")
     assert {path.name for path in (out / "runs").iterdir()} == {f"{m}-seed5" for m in methods}
     page = (out / "index.html").read_text()
     assert page.count('<img alt="') == 5

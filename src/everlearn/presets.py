@@ -33,7 +33,7 @@ PRESETS: dict[str, Preset] = {
         Plan(probe=10, probe_images=25),
         {
             "dcl": _SMALL_MAPS | {"epochs": 10},
-            "dcl-plus": _SMALL_MAPS | {"epochs": 10},
+            "dcl-plus": _SMALL_MAPS,
             "fine-tuning": _SMALL_CLASSES | {"epochs": 3, "batch_size": 32, "unmet": False},
             "joint": _SMALL_CLASSES | {"epochs": 2},
         },

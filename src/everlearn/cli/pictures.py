@@ -33,7 +33,7 @@ def draw_matches(folder: Path, out: Path) -> Pictures:
     picture = gallery(shown.images.numpy(), seen.numpy(), exemplars.numpy(), labels, found)
     words = (
         "Test images of all tasks, after the last was learned. DCL brings an image to canonical form "
-        "and names the class of the nearest exemplar."
+        "and names the class of the exemplar that it finds."
     )
     return {"What DCL sees": (words, write_file(out / "matches.png", picture).read_bytes())}
 

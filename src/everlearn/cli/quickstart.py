@@ -12,7 +12,7 @@ from everlearn.cli.options import CHOICES, EXAMS
 from everlearn.cli.report import check_plots, write_report
 from everlearn.cli.run import Device
 
-METHODS = ("dcl", "fine-tuning", "joint")
+METHODS = ("dcl-plus", "fine-tuning", "joint")
 
 
 def quickstart(

@@ -91,7 +91,7 @@ class DCL:
         if len(labels) > _POOL:
             order = permutation(task.seed, Purpose.REHEARSAL, task.index, len(labels))
             labels = [labels[place] for place in order[:_POOL]]
-        return self.memory.images(labels)
+        return self.memory.pictures(torch.tensor(labels, dtype=torch.int64, device=self.device))
 
     def _targets(self, batch: Batch, shown: Batch) -> list[Tensor]:
         """The exemplar of each image, where the loss asks for it."""

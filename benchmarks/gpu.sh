@@ -44,6 +44,7 @@ together)
     learn dcl-plus-seed1 dcl-plus --seed 1 & ids="$ids $!"
     learn dcl-plus-seed2 dcl-plus --seed 2 & ids="$ids $!"
     learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 & ids="$ids $!"
+    learn dcl-seed0 dcl --seed 0 & ids="$ids $!"
     for id in $ids; do wait "$id"; done
     [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
     ;;

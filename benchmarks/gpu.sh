@@ -6,8 +6,8 @@
 #     sh benchmarks/gpu.sh together OUT   more runs side by side
 #     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of `alone`
 #
-# Several processes share a card best through its sharing service (MPS), which is started for them. A run
-# that was stopped goes on when its step is asked for again.
+# Several processes share a card best through its sharing service (MPS), which is started for them. Where
+# `together` was stopped, it goes on when it is asked for again.
 set -e
 out=${2:?give a step (speed, alone, together, million) and a folder to write to}
 mkdir -p "$out/runs"

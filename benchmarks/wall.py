@@ -15,7 +15,7 @@ from pathlib import Path
 
 from everlearn.bench import gpu_name, write_rows
 from everlearn.provenance import provenance
-from everlearn.results import read_rows
+from everlearn.results.lines import read_lines
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
         "seconds": time.perf_counter() - began,
     }
     path = asked.out / "wall.jsonl"
-    write_rows(path, [*(read_rows(path) if path.exists() else []), row | provenance(gpu_name())])
+    write_rows(path, [*read_lines(path), row | provenance(gpu_name())])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from everlearn import Canvas, Stream
 from everlearn.learner import Learner, Maps, Pace, Remembers
 from everlearn.memory import Exemplars
 from everlearn.methods import build
-from everlearn.methods.dcl import DCL
+from everlearn.methods.dcl import DCL, fit
 from everlearn.methods.dcl.chance import draw_kept, draw_moves, draw_views, move, rehearse
 from everlearn.methods.dcl.settings import Settings
 from everlearn.warp import normalise
@@ -66,15 +66,25 @@ def test_d4_the_true_map_and_the_nearest_exemplar_name_a_hundred_shapes() -> Non
         assert torch.equal(found.labels[:, 0], batch.labels)
 
 
-def test_d5_a_picture_alone_and_in_a_batch_gets_the_same_answer() -> None:
+@pytest.mark.parametrize("fitted", [0, 3])
+def test_d5_a_picture_alone_and_in_a_batch_gets_the_same_answer(fitted: int) -> None:
     stream = small_stream()
-    learner = learned(2, stream)
+    learner = learned(2, stream, fit=fitted)
     images = stream[1].test.batch(slice(None)).images
     together = learner.match(images, learner.memory)
     for place, image in enumerate(images):
         alone = learner.match(image[None], learner.memory)
         assert torch.equal(alone.labels[0], together.labels[place])
         torch.testing.assert_close(alone.distances[0], together.distances[place], atol=1e-5, rtol=0)
+
+
+def test_a_learner_that_fits_starts_from_the_map_of_its_net() -> None:
+    stream = small_stream()
+    learner = learned(2, stream, fit=3)
+    images = stream[1].test.batch(slice(None)).images
+    expected = fit.match(images, learner.theta(images), learner.memory, 2, 3)
+    assert torch.equal(learner.match(images, learner.memory).distances, expected.distances)
+    assert torch.equal(learner.predict(images), expected.labels[:, 0])
 
 
 def test_d6_a_removed_class_is_never_named_and_comes_back_as_it_was() -> None:

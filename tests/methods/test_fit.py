@@ -10,7 +10,6 @@ from torch.nn.functional import avg_pool2d
 
 from everlearn import Canvas, Stream
 from everlearn.memory import Exemplars
-from everlearn.methods import build
 from everlearn.methods.dcl import fit
 from everlearn.warp import compose, invert, normalise, similar
 
@@ -21,11 +20,16 @@ def small_map(grow: float, turn: float, right: float, down: float) -> Tensor:
     return torch.tensor([[[1 + grow, -turn, right], [turn, 1 + grow, down]]])
 
 
-def hill(size: int = 48) -> Tensor:
-    """A smooth picture without symmetry, (1, 1, S, S)."""
-    y, x = fit.centres(size, size)
+def height(x: Tensor, y: Tensor) -> Tensor:
+    """A smooth landscape without symmetry, from 0 to 1."""
     high = torch.exp(-6 * ((x - 0.2) ** 2 + 2 * (y + 0.1) ** 2))
-    return (0.1 + 0.6 * high + 0.3 * torch.exp(-9 * ((x + 0.4) ** 2 + (y - 0.3) ** 2)))[None, None]
+    return 0.1 + 0.6 * high + 0.3 * torch.exp(-9 * ((x + 0.4) ** 2 + (y - 0.3) ** 2))
+
+
+def hill(size: int = 48) -> Tensor:
+    """A picture of it, (1, 1, S, S)."""
+    y, x = fit.centres(size, size)
+    return height(x, y)[None, None]
 
 
 def shown(count: int, size: int = 64, seed: int = 0) -> tuple[Stream, Tensor, Tensor, Tensor]:
@@ -66,10 +70,8 @@ def test_one_step_nearly_undoes_a_small_move_of_each_kind(way: int) -> None:
 
 
 def test_a_step_is_the_least_squares_solution_of_the_linear_problem() -> None:
-    picture, wanted = (
-        hill(24).double(),
-        normalise(hill(24), small_map(0.03, -0.02, 0.01, 0.04)).double(),
-    )
+    picture = hill(24).double()
+    wanted = normalise(hill(24), small_map(0.03, -0.02, 0.01, 0.04)).double()
     columns = []
     for way in range(4):
         moves = [[sign * 1e-4 * (place == way) for place in range(4)] for sign in (1, -1)]
@@ -84,13 +86,11 @@ def test_a_step_is_the_least_squares_solution_of_the_linear_problem() -> None:
 
 
 def through(picture: Tensor, one: Tensor) -> Tensor:
-    """The hill itself, not its pixels, at the mapped places."""
+    """The landscape itself, not its pixels, at the mapped places."""
     size = picture.shape[-1]
     y, x = (part.double() for part in fit.centres(size, size))
     (a, b, c), (d, e, f) = one[0].tolist()
-    across, down = a * x + b * y + c, d * x + e * y + f
-    high = torch.exp(-6 * ((across - 0.2) ** 2 + 2 * (down + 0.1) ** 2))
-    return 0.1 + 0.6 * high + 0.3 * torch.exp(-9 * ((across + 0.4) ** 2 + (down - 0.3) ** 2))
+    return height(a * x + b * y + c, d * x + e * y + f)
 
 
 def test_steps_find_the_true_map_from_a_map_that_is_a_little_off() -> None:
@@ -202,11 +202,8 @@ def test_a_small_memory_has_no_more_to_give() -> None:
 @pytest.mark.parametrize("device", ON)
 def test_other_images_change_no_bit(device: str) -> None:
     stream, images, _, maps = shown(60, size=32)
-    images, maps, memory = (
-        images.to(device),
-        shaken(maps, 0.03).to(device),
-        memory_of(stream, 60, device),
-    )
+    images, maps = images.to(device), shaken(maps, 0.03).to(device)
+    memory = memory_of(stream, 60, device)
     whole = fit.match(images, maps, memory, 5, 5)
     for place in range(0, len(images), 7):
         alone = fit.match(images[[place]], maps[[place]], memory, 5, 5)
@@ -246,26 +243,3 @@ def test_small_errors_of_maps_cost_no_class_and_new_shapes_stand_out() -> None:
     strange = fit.match(new.images, new.theta, memory, 2, 5).novelty
     assert strange.median() > 0.6
     assert fitted.novelty.median() < 0.2
-
-
-def test_a_learner_that_fits_answers_alone_as_in_a_batch() -> None:
-    stream = Stream(
-        tasks=2,
-        classes_per_task=4,
-        values_per_factor=3,
-        canvas=Canvas(size=16),
-        split=(0.8, 0.1, 0.1),
-    )
-    learner = build("dcl", stream, "cpu", net="convnet", batch_size=32, epochs=1, fit=3)
-    for task in stream:
-        for _ in learner.learn(task):
-            pass
-    images = stream[1].test.batch(slice(None)).images
-    together = learner.match(images, learner.memory)
-    for place, image in enumerate(images):
-        alone = learner.match(image[None], learner.memory)
-        assert torch.equal(alone.labels[0], together.labels[place])
-        torch.testing.assert_close(alone.distances[0], together.distances[place], atol=1e-5, rtol=0)
-    expected = fit.match(images, learner.theta(images), learner.memory, 2, 3)
-    assert torch.equal(together.distances, expected.distances)
-    assert torch.equal(learner.predict(images), expected.labels[:, 0])

@@ -59,20 +59,13 @@ def fit_kernel(
             inside = place < size
             row, col = place // W, place % W
             for channel in tl.static_range(C):
-                shift = channel * size
-                value = tl.load(image + shift + place, mask=inside, other=0.0)
-                drawn = sample(exemplar + shift, row, col, inside, a, b, c, d, e, f, H, W)
+                picture = exemplar + channel * size
+                value = tl.load(image + channel * size + place, mask=inside, other=0.0)
+                drawn = sample(picture, row, col, inside, a, b, c, d, e, f, H, W)
                 rest = tl.where(inside, value - drawn, 0.0)
                 error += rest * rest
                 if step < STEPS:
-                    left, right = tl.maximum(col - 1, 0), tl.minimum(col + 1, W - 1)
-                    above, below = tl.maximum(row - 1, 0), tl.minimum(row + 1, H - 1)
-                    to_x = sample(exemplar + shift, row, right, inside, a, b, c, d, e, f, H, W)
-                    to_x -= sample(exemplar + shift, row, left, inside, a, b, c, d, e, f, H, W)
-                    to_y = sample(exemplar + shift, below, col, inside, a, b, c, d, e, f, H, W)
-                    to_y -= sample(exemplar + shift, above, col, inside, a, b, c, d, e, f, H, W)
-                    to_x = tl.where(inside, to_x * (W / 4.0), 0.0)
-                    to_y = tl.where(inside, to_y * (H / 4.0), 0.0)
+                    to_x, to_y = slopes(picture, row, col, inside, a, b, c, d, e, f, H, W)
                     x, y = centre(col, W), centre(row, H)
                     grow, turn = to_x * x + to_y * y, to_y * x - to_x * y
                     h00, h01 = h00 + grow * grow, h01 + grow * turn
@@ -107,6 +100,18 @@ def fit_kernel(
 
 
 @triton.jit
+def slopes(picture, row, col, inside, a, b, c, d, e, f, H, W):
+    """How what is drawn changes along x and y: `fit.slopes`, and 0 outside."""
+    left, right = tl.maximum(col - 1, 0), tl.minimum(col + 1, W - 1)
+    above, below = tl.maximum(row - 1, 0), tl.minimum(row + 1, H - 1)
+    to_x = sample(picture, row, right, inside, a, b, c, d, e, f, H, W)
+    to_x -= sample(picture, row, left, inside, a, b, c, d, e, f, H, W)
+    to_y = sample(picture, below, col, inside, a, b, c, d, e, f, H, W)
+    to_y -= sample(picture, above, col, inside, a, b, c, d, e, f, H, W)
+    return tl.where(inside, to_x * (W / 4.0), 0.0), tl.where(inside, to_y * (H / 4.0), 0.0)
+
+
+@triton.jit
 def sample(picture, row, col, inside, a, b, c, d, e, f, H, W):
     """The picture (uint8) where a map sends the centre of a pixel: bilinear, the border repeated."""
     x, y = centre(col, W), centre(row, H)
@@ -117,15 +122,17 @@ def sample(picture, row, col, inside, a, b, c, d, e, f, H, W):
     to_right, to_bottom = across - left, down - top
     first, upper = left.to(tl.int32), top.to(tl.int32)
     second, lower = tl.minimum(first + 1, W - 1), tl.minimum(upper + 1, H - 1)
-    above = tl.load(picture + upper * W + first, mask=inside, other=0).to(tl.float32) * (
-        1 - to_right
-    )
-    above += tl.load(picture + upper * W + second, mask=inside, other=0).to(tl.float32) * to_right
-    below = tl.load(picture + lower * W + first, mask=inside, other=0).to(tl.float32) * (
-        1 - to_right
-    )
-    below += tl.load(picture + lower * W + second, mask=inside, other=0).to(tl.float32) * to_right
+    above = pixel(picture, upper, first, inside, W) * (1 - to_right)
+    above += pixel(picture, upper, second, inside, W) * to_right
+    below = pixel(picture, lower, first, inside, W) * (1 - to_right)
+    below += pixel(picture, lower, second, inside, W) * to_right
     return (above * (1 - to_bottom) + below * to_bottom) / 255.0
+
+
+@triton.jit
+def pixel(picture, row, col, inside, W):
+    """A pixel, from 0 to 255."""
+    return tl.load(picture + row * W + col, mask=inside, other=0).to(tl.float32)
 
 
 @triton.jit

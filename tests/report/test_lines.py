@@ -7,9 +7,10 @@ import pytest
 
 from everlearn.metrics import aggregate, wilson
 from everlearn.report import group_runs, load_runs
-from everlearn.report.ends import spread
-from everlearn.report.lines import accuracy_lines, probe_lines
+from everlearn.report.ends import Ends, spread
+from everlearn.report.lines import Line, accuracy_lines, probe_lines
 from everlearn.report.spread import over_images, over_seeds
+from everlearn.report.style import TEXT
 
 
 def _probe(step: int, right: int, learned: int = 0, tested: int = 0) -> dict[str, object]:
@@ -31,6 +32,15 @@ def test_students_interval_is_that_of_the_metrics():
 def test_an_interval_holds_a_mean_of_unequal_tasks(mean):
     span = over_images(np.array([mean]), np.array([50]), np.array([100]))
     assert span.low[0] <= mean <= span.high[0]
+
+
+def test_labels_of_lines_that_end_together_at_the_top_stay_in_the_picture():
+    end = np.array([1.0])
+    lines = [Line(label, label, np.array([5]), end, end, end) for label in ("one", "two")]
+    ends = Ends(lines, height=300)
+    assert ends.places is not None
+    assert max(ends.places) > 300
+    assert max(ends.places) + TEXT / 2 <= ends.height + ends.above
 
 
 def test_one_seed_by_hand(write_run):

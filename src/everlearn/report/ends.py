@@ -35,8 +35,9 @@ class Ends:
     @property
     def above(self) -> float:
         """Pixels needed above the plot."""
-        rows = 0 if self.places else -(-len(self.lines) // self.columns)
-        return 12 + 1.55 * SMALL * rows
+        if self.places is None:
+            return 12 + 1.55 * SMALL * -(-len(self.lines) // self.columns)
+        return max(12.0, max(self.places) - self.height + 0.7 * TEXT)
 
     def write(self, axes: Axes) -> None:
         """Write the labels."""

@@ -55,6 +55,7 @@ def test_joint_training_keeps_the_first_task() -> None:
     assert min(accuracy(learner, 0), accuracy(learner, 1)) > 0.8
 
 
+@pytest.mark.slow
 def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
     long = learn(build("joint", STREAM, "cpu", **SMALL), STREAM, 2)
     late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), STREAM, 2)

@@ -167,6 +167,7 @@ def test_fewer_candidates_are_the_nearest_and_are_put_in_order(
     assert (few.distances >= all_of_them.distances).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ON)
 def test_another_round_starts_where_the_last_one_ended(
     device: str, monkeypatch: pytest.MonkeyPatch
@@ -230,6 +231,7 @@ def test_a_class_that_is_removed_changes_no_bit_of_answers_that_are_settled(devi
             assert kept.get(label, distance) == distance
 
 
+@pytest.mark.slow
 def test_small_errors_of_maps_cost_no_class_and_new_shapes_stand_out() -> None:
     stream, images, labels, maps = shown(200)
     memory, off = memory_of(stream, 200), shaken(maps, 0.01)

@@ -62,6 +62,7 @@ def test_a_hand_spread():
     assert mean - low == pytest.approx(high - mean)
 
 
+@pytest.mark.slow
 def test_student_intervals_cover_the_mean_as_often_as_they_say():
     draws = np.random.default_rng(0).normal(3.0, 2.0, (1000, 4))
     held = sum(low <= 3.0 <= high for _, _, low, high, _ in map(aggregate, draws.tolist()))

@@ -29,6 +29,7 @@ def _one(scale=1.0, orientation=0.0, x=0.5, y=0.5) -> Factors:
     return Factors(*(np.array([v]) for v in (0, scale, orientation, x, y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_cpu_agrees_with_sixteen_by_sixteen_samples(channels):
     canvas = Canvas(size=64, channels=channels, colors=("white", "#c03010"), dtype="uint8")

@@ -502,6 +502,7 @@ def test_real_dsprites_have_factors_and_maps() -> None:
         assert exemplar.theta[0, :, 2].abs().max() < 0.02
 
 
+@pytest.mark.slow
 def test_real_dsprites_are_parted_without_overlap() -> None:
     stream = real_stream("dsprites")
     poses = [

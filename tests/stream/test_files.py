@@ -479,6 +479,7 @@ def test_real_dsprites_lie_where_their_factors_say() -> None:
     assert max(np.abs(right).max(), np.abs(down).max()) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_theta_maps_real_dsprites_to_their_exemplar(label: int) -> None:
     arrays = load_real("dsprites")

@@ -3,13 +3,15 @@
 #
 #     sh benchmarks/gpu.sh speed OUT      training speed
 #     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
-#     sh benchmarks/gpu.sh together OUT   more runs side by side
-#     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of `alone`
+#     sh benchmarks/gpu.sh seeds OUT      three seeds side by side
+#     sh benchmarks/gpu.sh others OUT     jitter, 128 pixels and plain dcl, side by side
+#     sh benchmarks/gpu.sh own OUT        own moments in normalisation, with the net of seed 2
+#     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of seed 0
 #
-# Several processes share a card best through its sharing service (MPS), which is started for them. Where
-# `together` was stopped, it goes on when it is asked for again.
+# Several processes share a card best through its sharing service (MPS), which is started for them. A run
+# that was stopped goes on when it is asked for again.
 set -e
-out=${2:?give a step (speed, alone, together, million) and a folder to write to}
+out=${2:?give a step (speed, alone, seeds, others, own, million) and a folder to write to}
 mkdir -p "$out/runs"
 
 learn() {  # NAME METHOD OPTIONS...
@@ -28,6 +30,11 @@ share() {
     nvidia-cuda-mps-control -d || unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }
 
+finish() {  # IDS OF PROCESSES...
+    for id in "$@"; do wait "$id"; done
+    [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
+}
+
 case $1 in
 speed)
     python3 benchmarks/train.py --out "$out"
@@ -38,21 +45,28 @@ alone)
     python3 benchmarks/wall.py --out "$out" -- python3 -m everlearn run dcl-plus --seed 0 \
         --preset paper --device cuda --out "$out/runs/dcl-plus-seed0" > "$out/dcl-plus-seed0.log" 2>&1
     ;;
-together)
+seeds)
     share
-    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50 & ids=$!
+    learn dcl-plus-seed0 dcl-plus --seed 0 & ids=$!
     learn dcl-plus-seed1 dcl-plus --seed 1 & ids="$ids $!"
     learn dcl-plus-seed2 dcl-plus --seed 2 & ids="$ids $!"
+    finish $ids
+    ;;
+others)
+    share
+    learn dcl-plus-128 dcl-plus --seed 0 --size 128 --every 50 & ids=$!
     learn dcl-plus-jitter dcl-plus --seed 0 --jitter 0.25 & ids="$ids $!"
     learn dcl-seed0 dcl --seed 0 & ids="$ids $!"
-    for id in $ids; do wait "$id"; done
-    [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
+    finish $ids
+    ;;
+own)
+    python3 benchmarks/own.py "$out/runs/dcl-plus-seed2" --out "$out"
     ;;
 million)
     python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out"
     ;;
 *)
-    echo "unknown step $1; known: speed, alone, together, million" >&2
+    echo "unknown step $1; known: speed, alone, seeds, others, own, million" >&2
     exit 2
     ;;
 esac

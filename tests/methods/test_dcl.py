@@ -16,6 +16,7 @@ from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
 from everlearn.methods.dcl.chance import draw_kept, draw_moves, draw_views, move, rehearse
 from everlearn.methods.dcl.settings import Settings
+from everlearn.nets.norm import Norm
 from everlearn.warp import normalise
 
 SMALL = {"net": "convnet", "batch_size": 32, "epochs": 1}
@@ -287,6 +288,25 @@ def test_the_averaged_net_weighs_later_nets_more_until_it_is_as_slow_as_it_may_b
             torch.testing.assert_close(slow, mean, atol=1e-6, rtol=1e-5)
 
 
+def test_own_moments_count_in_answers_and_not_in_learning() -> None:
+    stream = small_stream()
+    usual, counting = learned(2, stream), learned(2, stream, own=0.1)
+    images = stream[0].test.batch(slice(None)).images
+    assert equal(weights_of(usual), weights_of(counting))
+    told = counting.theta(images)
+    assert not torch.equal(usual.theta(images), told)
+    for image, found in zip(images, told, strict=True):  # neighbours do not count
+        torch.testing.assert_close(counting.theta(image[None])[0], found, atol=1e-5, rtol=0)
+
+
+def test_own_moments_count_in_the_averaged_net_when_there_is_one() -> None:
+    averaging = learned(1, average=0.5, own=0.1)
+    owns = [[layer.own for layer in net.modules() if isinstance(layer, Norm)]
+            for net in (averaging.net, averaging.answering)]  # fmt: skip
+    assert set(owns[0]) == {0.0}
+    assert set(owns[1]) == {0.1}
+
+
 def test_an_image_is_new_when_its_nearest_is_hardly_nearer_than_the_next() -> None:
     stream = small_stream()
     learner = learned(1, stream, sigma=0.5)
@@ -331,6 +351,7 @@ def test_data_without_maps_are_refused_before_anything_is_remembered() -> None:
         ("masked", 6),
         ("sigma", -1),
         ("average", 1.0),
+        ("own", 1.5),
         ("image_loss", float("nan")),
     ],
 )

@@ -158,6 +158,27 @@ def test_a_norm_of_too_few_or_too_many_rows_is_not_fused():
     assert norms.is_fusible(huge[:-1])
 
 
+@pytest.mark.parametrize("shape", [*NORM_SHAPES, (3, 64, 2, 2), (1, 64, 1, 1)])
+@pytest.mark.parametrize(("add", "cut"), [(False, True), (True, True), (False, False)])
+def test_a_fused_norm_of_images_that_count_themselves_is_as_exact_as_torch(shape, add, cut):
+    trial = NormTrial(shape, add, cut)
+    layer = trial.layer.eval()
+    layer.own = 0.25
+    with torch.no_grad():
+        layer.mean.copy_(random(shape[1], 8))
+        layer.var.copy_(random(shape[1], 9).exp())
+        inputs = [trial.x] if trial.other is None else [trial.x, trial.other]
+        right = apply_plain(copy.deepcopy(layer).double(), *(one.double() for one in inputs))
+        layer.cuda()
+        placed = [narrow(one) for one in inputs]
+        found = layer(*placed)
+        plain = apply_plain(layer, *placed)
+        assert found.dtype == torch.bfloat16
+        assert_as_exact([found], [plain], [right])
+        assert torch.equal(found, layer(*placed))
+        assert torch.equal(found[:2], layer(*(one[:2] for one in placed)))
+
+
 def test_a_norm_in_evaluation_moves_no_moments():
     layer, x = Norm(64).cuda().eval(), narrow(3 + random((4, 64, 5, 5), 0))
     layer(x)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from everlearn.nets.norm import Norm, plan
+from everlearn.nets.norm import Norm, count_own, plan
 
 SHAPES = [(4, 8, 5, 7), (2, 64, 3, 3), (6, 3, 1, 1)]
 
@@ -68,6 +68,45 @@ def test_evaluation_uses_the_kept_moments_and_moves_none():
     assert_close(slopes(found, x, ours.weight), slopes(expected, x, theirs.weight))
     assert torch.equal(ours.mean, mean)
     assert torch.equal(ours.var, var)
+
+
+@pytest.mark.parametrize("others", [1, 3, 255])
+@pytest.mark.parametrize("add", [False, True])
+def test_an_image_that_counts_itself_is_normalised_as_one_of_its_batch(others, add):
+    ours, theirs = pair(8)
+    peers, image = 3 + 2 * random((others, 8, 5, 7), 1), 20 * random((1, 8, 5, 7), 2)
+    with torch.no_grad():
+        ours.mean.copy_(peers.mean((0, 2, 3)))
+        ours.var.copy_(peers.var((0, 2, 3), correction=0))
+    count_own(ours, 1 / (others + 1))
+    other = random(image.shape, 3) if add else None
+    expected = theirs(torch.cat([image, peers]))[:1]
+    expected = (expected + other if add else expected).relu()
+    assert_close([ours.eval()(image, other)], [expected])
+
+
+def test_images_that_count_themselves_do_not_count_their_neighbours():
+    layer, images = Norm(8).double().eval(), 3 * random((4, 8, 5, 7), 1)
+    count_own(layer, 0.1)
+    alone = torch.cat([layer(image[None]) for image in images])
+    assert_close([layer(images)], [alone])
+    assert (layer(images) - layer(torch.cat([images, images]))[:4]).abs().max() == 0
+
+
+def test_counting_oneself_changes_nothing_in_training():
+    (usual, _), (counting, _) = pair(8), pair(8)
+    count_own(counting, 0.1)
+    for step in range(3):
+        x = 3 + 2 * random(SHAPES[0], step)
+        assert torch.equal(usual(x), counting(x))
+    assert torch.equal(usual.var, counting.var)
+    assert not torch.equal(usual.eval()(x), counting.eval()(x))
+
+
+def test_counting_oneself_reaches_every_layer():
+    net = nn.Sequential(Norm(8), nn.Sequential(nn.ReLU(), Norm(8)))
+    count_own(net, 0.1)
+    assert [layer.own for layer in net.modules() if isinstance(layer, Norm)] == [0.1, 0.1]
 
 
 def test_a_fresh_layer_in_evaluation_only_cuts():

@@ -22,7 +22,7 @@ class Method(NamedTuple):
 METHODS: dict[str, Method] = {
     "dcl": Method(dcl.Settings, dcl.DCL, "disentangled continual learning"),
     "dcl-plus": Method(
-        partial(dcl.Settings, rehearse=0.25, average=0.8, fit=10),
+        partial(dcl.Settings, rehearse=0.25, average=0.8, own=0.001, fit=10),
         dcl.DCL,
         "DCL that rehearses its exemplars, averages its weights and fits before it answers",
     ),

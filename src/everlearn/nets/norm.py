@@ -17,12 +17,17 @@ MOST = 2**31  # the kernels count in 32 bits
 
 
 class Norm(nn.Module):
-    """relu(batch_norm(x) + other); the addition and the cut below 0 are optional."""
+    """relu(batch_norm(x) + other); the addition and the cut below 0 are optional.
+
+    Attributes:
+        own: what an image's own moments count in evaluation, beside the kept ones; usually nothing.
+    """
 
     def __init__(self, channels: int, cut: bool = True) -> None:
         """Start with weight 1, bias 0, mean 0 and variance 1."""
         super().__init__()
         self.cut = cut
+        self.own = 0.0
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.mean: Tensor
@@ -37,15 +42,52 @@ class Norm(nn.Module):
                 x, other, self.weight, self.bias, self.mean, self.var, self.cut
             )
             return out
+        if self.own and not self.training and not torch.is_grad_enabled() and is_fusible(x, other):
+            return self._fused_by_own(x, other)
         out = self.plain(x)
         out = out if other is None else out + other
         return relu(out) if self.cut else out
 
     def plain(self, x: Tensor) -> Tensor:
         """Batch normalisation alone, by torch."""
+        if self.own and not self.training:
+            return self._by_own(x)
         return batch_norm(
             x, self.mean, self.var, self.weight, self.bias, self.training, MOMENTUM, EPS
         )
+
+    def _by_own(self, x: Tensor) -> Tensor:
+        """Normalise by the moments of a batch that holds this image and others like those kept."""
+        spread, middle = torch.var_mean(x.to(self.var.dtype), (2, 3), correction=0)
+        off = middle - self.mean
+        var = (1 - self.own) * (self.var + self.own * off.square()) + self.own * spread
+        scale = self.weight / (var + EPS).sqrt()
+        shift = self.bias - (self.mean + self.own * off) * scale
+        return (x * scale[:, :, None, None] + shift[:, :, None, None]).to(x.dtype)
+
+    def _fused_by_own(self, x: Tensor, other: Tensor | None) -> Tensor:
+        from everlearn.nets import norm_kernel as kernel
+
+        out, rows = torch.empty_like(x), x.shape[2] * x.shape[3]
+        with torch.cuda.device(x.device):
+            kernel.own_kernel[(len(x), x.shape[1] // COLS)](
+                x, other, self.weight, self.bias, self.mean, self.var, out, rows, x.shape[1], EPS,
+                self.own, ROWS=min(64, max(16, 1 << (rows - 1).bit_length())), COLS=COLS,
+                ADD=other is not None, RELU=self.cut,
+            )  # fmt: skip
+        return out
+
+
+def count_own(net: nn.Module, own: float) -> None:
+    """Let an image's own moments count so much in every normalisation of a net, in evaluation.
+
+    A net learns from batches, whose moments each image moves a little: one that stands out is damped by
+    itself, layer by layer. Where only the kept moments count, nothing damps it. Counting itself as one
+    in a batch, it is normalised as it was there (Schneider et al. 2020, with one image).
+    """
+    for layer in net.modules():
+        if isinstance(layer, Norm):
+            layer.own = own
 
 
 def is_fusible(x: Tensor, other: Tensor | None = None) -> bool:

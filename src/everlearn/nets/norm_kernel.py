@@ -63,6 +63,40 @@ def normalise_kernel(
 
 
 @triton.jit
+def own_kernel(
+    x, other, weight, bias, mean_kept, var_kept, out, M, C, eps, own,
+    ROWS: tl.constexpr, COLS: tl.constexpr, ADD: tl.constexpr, RELU: tl.constexpr,
+):  # fmt: skip
+    """Normalise one image by the kept moments, its own counting a little; M: places of an image."""
+    image, cols = tl.program_id(0), tl.program_id(1) * COLS + tl.arange(0, COLS)
+    kept = tl.load(mean_kept + cols)
+    first = tl.zeros((ROWS, COLS), tl.float32)
+    second = tl.zeros((ROWS, COLS), tl.float32)
+    for start in range(0, M, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        where, inside = (image * M + rows[:, None]) * C + cols[None, :], rows[:, None] < M
+        value = tl.load(x + where, mask=inside, other=0.0).to(tl.float32)
+        value = tl.where(inside, value - kept[None, :], 0.0)
+        first += value
+        second += value * value
+    off = tl.sum(first, axis=0) / M
+    spread = tl.maximum(tl.sum(second, axis=0) / M - off * off, 0.0)
+    var = (1.0 - own) * (tl.load(var_kept + cols) + own * off * off) + own * spread
+    scale = tl.load(weight + cols) / tl.sqrt(var + eps)
+    shift = tl.load(bias + cols) - (kept + own * off) * scale
+    for start in range(0, M, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        where, inside = (image * M + rows[:, None]) * C + cols[None, :], rows[:, None] < M
+        value = tl.load(x + where, mask=inside, other=0.0).to(tl.float32)
+        value = value * scale[None, :] + shift[None, :]
+        if ADD:
+            value += tl.load(other + where, mask=inside, other=0.0).to(tl.float32)
+        if RELU:
+            value = tl.maximum(value, 0.0)
+        tl.store(out + where, value.to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
 def slope_sums_kernel(
     slope, x, out, moments, parts, M, C, SPAN,
     ROWS: tl.constexpr, COLS: tl.constexpr, RELU: tl.constexpr,

@@ -20,6 +20,7 @@ from everlearn.methods.dcl import fit
 from everlearn.methods.dcl.chance import Chance, draw_chance, move, rehearse
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net, fast
+from everlearn.nets.norm import count_own
 from everlearn.philox import Purpose, permutation
 from everlearn.stream import Batch, Stream, Task
 from everlearn.warp import normalise
@@ -43,6 +44,7 @@ class DCL:
         net = build_net(settings.net, canvas.channels, 6, canvas.size, stream.seed)
         self.net = fast.place(net, device)
         self.answering = deepcopy(self.net).requires_grad_(False) if settings.average else self.net
+        count_own(self.answering, settings.own)
         self.tasks = 0
         self.memory = Exemplars(canvas.shape, device, settings.crop)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)

@@ -11,7 +11,10 @@ from everlearn.settings import setting
 
 @dataclass(frozen=True)
 class Settings:
-    """What DCL can be told. The paper's: a constant rate, no averaging, fitting, rehearsal or jitter."""
+    """What DCL can be told.
+
+    The paper's: a constant rate, no averaging, own moments, fitting, rehearsal or jitter.
+    """
 
     pace: Pace = Pace(final_rate=1e-5)
     net: str = setting("resnet18", "which net tells the map")
@@ -20,6 +23,9 @@ class Settings:
     fresh: bool = setting(True, "start the optimiser afresh with every task")
     average: float = setting(
         0.0, "answer with a mean of the nets after past tasks, this slow at most; 0.8 say"
+    )
+    own: float = setting(
+        0.0, "what an image's own moments count in normalisation when answering; 0.001 say"
     )
     fit: int = setting(0, "nearest exemplars that are fitted to the image, the best wins; 10 say")
     crop: float | None = setting(
@@ -37,6 +43,7 @@ class Settings:
         check_number(self.image_loss, "image_loss", 0, 1e6)
         check_whole(self.masked, "masked", 0, 5)
         check_number(self.average, "average", 0, 0.9999)
+        check_number(self.own, "own", 0, 1)
         check_whole(self.fit, "fit", 0, 1000)
         check_number(self.sigma, "sigma", 0, 1)
         check_number(self.rehearse, "rehearse", 0, 1)

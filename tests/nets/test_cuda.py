@@ -160,7 +160,9 @@ def test_a_norm_of_too_few_or_too_many_rows_is_not_fused():
 
 @pytest.mark.parametrize("shape", [*NORM_SHAPES, (3, 64, 2, 2), (1, 64, 1, 1)])
 @pytest.mark.parametrize(("add", "cut"), [(False, True), (True, True), (False, False)])
-def test_a_fused_norm_of_images_that_count_themselves_is_as_exact_as_torch(shape, add, cut):
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_a_fused_norm_of_images_that_count_themselves_is_exact(shape, add, cut, kind, layout):
     trial = NormTrial(shape, add, cut)
     layer = trial.layer.eval()
     layer.own = 0.25
@@ -170,11 +172,11 @@ def test_a_fused_norm_of_images_that_count_themselves_is_as_exact_as_torch(shape
         inputs = [trial.x] if trial.other is None else [trial.x, trial.other]
         right = apply_plain(copy.deepcopy(layer).double(), *(one.double() for one in inputs))
         layer.cuda()
-        placed = [narrow(one) for one in inputs]
+        placed = [one.cuda().to(kind, memory_format=layout) for one in inputs]
         found = layer(*placed)
-        plain = apply_plain(layer, *placed)
-        assert found.dtype == torch.bfloat16
-        assert_as_exact([found], [plain], [right])
+        assert found.dtype == kind
+        allowed = 2**-8 if kind == torch.bfloat16 else 1e-5
+        torch.testing.assert_close(found.double().cpu(), right, rtol=allowed, atol=allowed)
         assert torch.equal(found, layer(*placed))
         assert torch.equal(found[:2], layer(*(one[:2] for one in placed)))
 

@@ -42,7 +42,7 @@ class Norm(nn.Module):
                 x, other, self.weight, self.bias, self.mean, self.var, self.cut
             )
             return out
-        if self.own and not self.training and not torch.is_grad_enabled() and is_fusible(x, other):
+        if self.own and not self.training and _is_fusible_alone(x, other):
             return self._fused_by_own(x, other)
         out = self.plain(x)
         out = out if other is None else out + other
@@ -66,8 +66,11 @@ class Norm(nn.Module):
         return (x * scale[:, :, None, None] + shift[:, :, None, None]).to(x.dtype)
 
     def _fused_by_own(self, x: Tensor, other: Tensor | None) -> Tensor:
+        """The same with the addition and the cut, by one kernel."""
         from everlearn.nets import norm_kernel as kernel
 
+        x = x.contiguous(memory_format=torch.channels_last)
+        other = None if other is None else other.contiguous(memory_format=torch.channels_last)
         out, rows = torch.empty_like(x), x.shape[2] * x.shape[3]
         with torch.cuda.device(x.device):
             kernel.own_kernel[(len(x), x.shape[1] // COLS)](
@@ -95,6 +98,13 @@ def is_fusible(x: Tensor, other: Tensor | None = None) -> bool:
     if other is not None and not (other.shape == x.shape and _is_flat(other)):
         return False
     return _is_flat(x) and x.shape[1] % COLS == 0 and x.shape[1] < x.numel() < MOST
+
+
+def _is_fusible_alone(x: Tensor, other: Tensor | None) -> bool:
+    """Whether the kernel of evaluation takes these: of one shape, whole blocks of channels, no slopes."""
+    fits = x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and x.dim() == 4
+    fits = fits and x.shape[1] % COLS == 0 and x.numel() < MOST
+    return fits and (other is None or other.shape == x.shape) and not torch.is_grad_enabled()
 
 
 def _is_flat(x: Tensor) -> bool:

@@ -181,6 +181,18 @@ def test_a_fused_norm_of_images_that_count_themselves_is_exact(shape, add, cut, 
         assert torch.equal(found[:2], layer(*(one[:2] for one in placed)))
 
 
+def test_a_net_that_counts_own_moments_answers_by_the_kernel_alone(monkeypatch):
+    net, images = fast.place(build_net("resnet18", 1, 6, 64, 0), "cuda"), random((5, 1, 64, 64), 1)
+    norms.count_own(net, 0.1)
+    with fast.evaluating(net), monkeypatch.context() as plain:
+        plain.setattr(norms, "_is_fusible_alone", lambda *_: False)
+        expected = fast.forward(net, images.cuda())
+    monkeypatch.setattr(Norm, "_by_own", None)
+    with fast.evaluating(net):
+        found = fast.forward(net, images.cuda())
+    assert (found - expected).norm() <= 1e-2 * expected.norm()
+
+
 def test_a_norm_in_evaluation_moves_no_moments():
     layer, x = Norm(64).cuda().eval(), narrow(3 + random((4, 64, 5, 5), 0))
     layer(x)

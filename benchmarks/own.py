@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--tasks", type=int, default=500)
     asked = parser.parse_args()
-    origin = provenance(gpu_name() if torch.cuda.is_available() else None)
+    origin = provenance(gpu_name())
     rows = [{**row, **origin} for row in measure(asked.run, asked.tasks)]
     write_rows(asked.out / "own.jsonl", rows)
 
@@ -54,12 +54,9 @@ def measure(folder: Path, tasks: int) -> Iterator[dict[str, Any]]:
         found = tell(learner, images)
         seconds = time.perf_counter() - began
         row = {
-            "what": "maps with own moments",
-            "own": own,
-            "seed": stream.seed,
-            "images": len(images),
-        }
-        row |= errors(found, theta) | {"images_a_second": len(images) / seconds}
+            "what": "maps with own moments", "own": own, "seed": stream.seed, "images": len(images),
+            **errors(found - theta.cpu()), "images_a_second": len(images) / seconds,
+        }  # fmt: skip
         print(json.dumps(row), flush=True)
         yield row
 
@@ -69,16 +66,16 @@ def tell(learner: Any, images: Tensor) -> Tensor:
     return torch.cat([learner.theta(part) for part in images.split(BATCH)]).cpu()
 
 
-def errors(found: Tensor, theta: Tensor) -> dict[str, float]:
+def errors(off: Tensor) -> dict[str, float]:
     """Mean squared errors of the entries of maps, over images."""
-    each = (found - theta.cpu()).square().mean((1, 2)).double()
+    each = off.square().mean((1, 2)).double()
     order = each.sort().values
     return {
         "mean": float(each.mean()),
         "median": float(order[len(order) // 2]),
         "worst_in_a_thousand": float(order[-max(1, len(order) // 1000)]),
         "worst": float(order[-1]),
-        "off_by_0.05": int(((found - theta.cpu()).abs().amax((1, 2)) > 0.05).sum()),
+        "off_by_0.05": int((off.abs().amax((1, 2)) > 0.05).sum()),
     }
 
 

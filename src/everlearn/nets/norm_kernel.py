@@ -53,13 +53,19 @@ def normalise_kernel(
     for start in range(place * SPAN, min((place + 1) * SPAN, M), ROWS):
         rows = start + tl.arange(0, ROWS)
         where, inside = rows[:, None] * C + cols[None, :], rows[:, None] < M
-        value = tl.load(x + where, mask=inside, other=0.0).to(tl.float32)
-        value = value * scale[None, :] + shift[None, :]
-        if ADD:
-            value += tl.load(other + where, mask=inside, other=0.0).to(tl.float32)
-        if RELU:
-            value = tl.maximum(value, 0.0)
-        tl.store(out + where, value.to(out.dtype.element_ty), mask=inside)
+        finish(x, other, out, where, inside, scale, shift, ADD, RELU)
+
+
+@triton.jit
+def finish(x, other, out, where, inside, scale, shift, ADD: tl.constexpr, RELU: tl.constexpr):
+    """Scale and shift some places of x, add `other`, cut below 0."""
+    value = tl.load(x + where, mask=inside, other=0.0).to(tl.float32)
+    value = value * scale[None, :] + shift[None, :]
+    if ADD:
+        value += tl.load(other + where, mask=inside, other=0.0).to(tl.float32)
+    if RELU:
+        value = tl.maximum(value, 0.0)
+    tl.store(out + where, value.to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -87,13 +93,7 @@ def own_kernel(
     for start in range(0, M, ROWS):
         rows = start + tl.arange(0, ROWS)
         where, inside = (image * M + rows[:, None]) * C + cols[None, :], rows[:, None] < M
-        value = tl.load(x + where, mask=inside, other=0.0).to(tl.float32)
-        value = value * scale[None, :] + shift[None, :]
-        if ADD:
-            value += tl.load(other + where, mask=inside, other=0.0).to(tl.float32)
-        if RELU:
-            value = tl.maximum(value, 0.0)
-        tl.store(out + where, value.to(out.dtype.element_ty), mask=inside)
+        finish(x, other, out, where, inside, scale, shift, ADD, RELU)
 
 
 @triton.jit

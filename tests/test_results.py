@@ -535,6 +535,7 @@ def test_kills_at_random_moments_lose_only_what_no_checkpoint_covers(tmp_path):
     assert covered[-1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
@@ -595,6 +596,7 @@ STATES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(STATES)
 @settings(max_examples=100)
 def test_a_state_comes_back_exactly(state):

@@ -63,6 +63,7 @@ def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 def test_joint_trains_every_so_many_tasks_and_after_the_last() -> None:
     learner = build("joint", STREAM, "cpu", **SMALL, every=2)
     steps = [sum(1 for _ in learner.learn(task)) for task in STREAM]

@@ -523,6 +523,7 @@ def test_real_dsprites_are_parted_without_overlap() -> None:
     assert sum(map(len, poses)) == stream.rows
 
 
+@pytest.mark.slow
 def test_real_dsprites_may_come_in_bands_of_a_factor() -> None:
     stream = real_stream("dsprites", scenario=DomainIncremental("scale", 3))
     assert is_ni(class_sets(stream))

@@ -354,6 +354,7 @@ export(read(sys.argv[1]), sys.argv[2], sys.argv[3])
 """
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_export_goes_on_to_the_same_bytes(whole, format, monkeypatch, tmp_path):
     count = calls(monkeypatch, tmp_path / "count", format, "fsync")
     folder = tmp_path / "killed"

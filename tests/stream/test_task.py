@@ -139,6 +139,7 @@ def test_bad_requests_are_refused(call, message):
         call(SMALL[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_split_that_was_used_can_be_sent_to_workers(method):
     split = SMALL[0].test

@@ -5,13 +5,14 @@
 #     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
 #     sh benchmarks/gpu.sh seeds OUT      three seeds side by side
 #     sh benchmarks/gpu.sh others OUT     jitter, 128 pixels and plain dcl, side by side
+#     sh benchmarks/gpu.sh methods OUT lwf:0 er-5k:1 ...    other methods (by name and seed) side by side
 #     sh benchmarks/gpu.sh own OUT        own moments in normalisation, with the net of seed 2
 #     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of seed 0
 #
 # Several processes share a card best through its sharing service (MPS), which is started for them. A run
 # that was stopped goes on when it is asked for again.
 set -e
-out=${2:?give a step (speed, alone, seeds, others, own, million) and a folder to write to}
+out=${2:?give a step (speed, alone, seeds, others, methods, own, million) and a folder to write to}
 mkdir -p "$out/runs"
 
 learn() {  # NAME METHOD OPTIONS...
@@ -35,7 +36,28 @@ finish() {  # IDS OF PROCESSES...
     [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
 }
 
+options() {  # NAME, as in results/paper
+    case $1 in
+    er-*k) echo "er --memory ${1#er-}" | sed 's/k$/000/' ;;
+    der-plus-plus-5k) echo "der++ --memory 5000" ;;
+    agem-100) echo "agem --tasks 100" ;;
+    contrastive-200) echo "contrastive --tasks 200" ;;
+    l2p-lite-100) echo "l2p-lite --tasks 100 --weights $out/vit-lite.npz" ;;
+    joint-500) echo "joint --joint.every 500" ;;
+    *) echo "$1" ;;
+    esac
+}
+
 case $1 in
+methods)
+    shift 2
+    share
+    for job in "$@"; do
+        name=${job%:*} seed=${job#*:}
+        learn "$name-seed$seed" $(options "$name") --seed "$seed" --save-seconds 120 & ids="$ids $!"
+    done
+    finish $ids
+    ;;
 speed)
     python3 benchmarks/train.py --out "$out"
     ;;
@@ -66,7 +88,7 @@ million)
     python3 benchmarks/million.py "$out/runs/dcl-plus-seed0" --out "$out"
     ;;
 *)
-    echo "unknown step $1; known: speed, alone, seeds, others, own, million" >&2
+    echo "unknown step $1; known: speed, alone, seeds, others, methods, own, million" >&2
     exit 2
     ;;
 esac

@@ -98,7 +98,7 @@ def test_options_reach_stream_plan_and_settings(tmp_path):
     code, *_ = call("run", *typed.split(), "dcl", *TINY, *exams.split(), "--out", tmp_path / "run")
     assert code == 0
     kept = settings_of(tmp_path / "run")
-    usual = list_settings(METHODS["dcl"].settings()) | PRESETS["small"].settings["dcl"]
+    usual = list_settings(METHODS["dcl"].settings()) | PRESETS["small"].settings_of("dcl")
     assert kept["settings"] == usual | {
         "rate": 0.01,
         "final_rate": 0.002,
@@ -132,7 +132,7 @@ def test_a_preset_decides_what_is_not_typed(preset, tmp_path, monkeypatch):
     assert asked == {
         "stream": found.stream,
         "plan": found.plan,
-        "settings": found.settings.get("dcl", {}),
+        "settings": found.settings_of("dcl"),
     }
 
 
@@ -177,7 +177,7 @@ WRONG = {
     "run dcl --foo 3": "unknown option --foo; settings of dcl: --average",
     "run dcl --foo=3": "unknown option --foo",
     "run dcl -x": "unknown option -x",
-    "run joint --jitter 1": "unknown option --jitter; settings of joint: --batch-size",
+    "run joint --jitter 1": "unknown option --jitter; settings of joint: --again, --batch-size",
     "run dcl --joint.every 2": "--joint.every is for the method 'joint'; these learn: dcl",
     "run dcl --rate": "--rate needs a value",
     "run dcl --rate fast": "--rate must be a number, found 'fast'",
@@ -190,7 +190,7 @@ WRONG = {
     "run dcl --every 0": "every must lie in 1 ..",
     "run dcl --one-shot 10,x": "--one-shot must be a whole number, found 'x'",
     "run dcl --test-images some": "--test-images must be a whole number or none",
-    "run dcl --preset huge": "unknown preset 'huge'; known: quickstart, small, paper",
+    "run dcl --preset huge": "unknown preset 'huge'; known: toy, quickstart, small, pictures, paper",
     "run dcl --device tpu": "tpu",
     "run dcl --device cuda:99": "cuda:99",
     "run dcl --save-seconds -1": "save-seconds",

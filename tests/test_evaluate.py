@@ -25,7 +25,7 @@ from everlearn.exam.costs import (
 )
 from everlearn.exam.one_shot import FACTORS, class_by_class, new_classes
 from everlearn.exam.sheets import Sheets
-from everlearn.methods import METHODS, build
+from everlearn.methods import build
 from everlearn.metrics import (
     average_accuracy,
     backward_transfer,
@@ -174,13 +174,13 @@ def test_probes_come_before_the_first_step_and_every_so_many() -> None:
     assert all(row["tested"] <= max(0, row["learned"]) for row in rows if row["kind"] == "probe")
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SMALL)
 def test_s19_a_probe_leaves_the_learner_as_it_was(name: str) -> None:
     learner: Any = build(name, STREAM, "cpu", **SMALL[name])
     exam = Exam(STREAM, learner, Plan(within=True, open_set=True, one_shot=(4,)), 4)
     lesson = learner.learn(STREAM[0])
     next(lesson)
-    net = learner.model.net if hasattr(learner, "model") else learner.net
+    net = learner.student.net if hasattr(learner, "student") else learner.net
 
     def everything() -> list[Tensor]:
         return [t.clone() for t in (*net.state_dict().values(), torch.random.get_rng_state())]
@@ -193,7 +193,7 @@ def test_s19_a_probe_leaves_the_learner_as_it_was(name: str) -> None:
     assert training
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SMALL)
 def test_probing_changes_no_later_row(name: str) -> None:
     def tests_of(plan: Plan) -> list[Any]:
         rows = run(STREAM, build(name, STREAM, "cpu", **SMALL[name]), plan, tasks=2)
@@ -284,7 +284,7 @@ def test_marks_in_groups_are_those_one_by_one() -> None:
 @pytest.mark.slow
 def test_where_the_stream_tells_the_task_answers_are_of_its_classes() -> None:
     told = STREAM.with_changes(scenario="task")
-    for name in METHODS:
+    for name in SMALL:
         learner = build(name, told, "cpu", **SMALL[name])
         rows = list(run(told, learner, Plan(within=True, probe=4, probe_images=1000)))
         marks = {
@@ -338,7 +338,7 @@ def test_the_task_that_is_never_learned_holds_none_of_the_stream_s_classes(scena
     assert unmet.index >= 4
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SMALL)
 def test_images_are_counted_where_a_task_has_fewer_than_a_batch(name: str) -> None:
     stream = STREAM.with_changes(tasks=2)
     learner = build(name, stream, "cpu", **(SMALL[name] | {"batch_size": 10_000, "epochs": 2}))

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     preset = PRESETS["small"]
-    learner = build("dcl-plus", preset.stream, "cpu", **preset.settings["dcl-plus"])
+    learner = build("dcl-plus", preset.stream, "cpu", **preset.settings_of("dcl-plus"))
     return list(run(preset.stream, learner, preset.plan))
 
 

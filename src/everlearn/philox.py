@@ -40,6 +40,11 @@ class Purpose(IntEnum):
     MASK = 10
     JOINT = 11
     REHEARSAL = 12
+    MEMORY = 13
+    RECALL = 14
+    FISHER = 15
+    POINTS = 16
+    CHOICE = 20
 
 
 def check_seed(seed: int) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from everlearn.exam import Plan
+from everlearn.methods import find_method
 from everlearn.render.canvas import Canvas
-from everlearn.stream import Stream
+from everlearn.settings import list_settings
+from everlearn.stream import Gaussians, Stream
 from everlearn.stream.named import STREAMS
 
 
@@ -14,45 +16,71 @@ class Preset(NamedTuple):
     """What a run is when nothing else is said.
 
     Attributes:
-        settings: of each method, where they differ from its own.
+        common: settings of every method that has them, where they differ from its own.
+        settings: of one method, which count more.
         words: what it is for, and what it takes.
     """
 
-    stream: Stream
+    stream: Stream | Gaussians
     plan: Plan
+    common: dict[str, Any]
     settings: dict[str, dict[str, Any]]
     words: str
 
+    def settings_of(self, method: str) -> dict[str, Any]:
+        """The settings of a method that this preset changes."""
+        known = list_settings(find_method(method).settings())
+        shared = {name: value for name, value in self.common.items() if name in known}
+        return shared | self.settings.get(method, {})
 
-_SMALL_MAPS = {"net": "convnet", "batch_size": 64}
-_SMALL_CLASSES = {"net": "convnet-pooled", "batch_size": 64}
+
+_POOLED = {"net": "convnet-pooled", "batch_size": 64}
+_MAPS = {"net": "convnet"}
 
 PRESETS: dict[str, Preset] = {
+    "toy": Preset(
+        Gaussians(),
+        Plan(within=True),
+        {
+            "net": "mlp",
+            "optimizer": "sgd",
+            "rate": 0.05,
+            "final_rate": None,
+            "batch_size": 32,
+            "memory": 200,
+        },
+        {},
+        "points instead of images, in seconds",
+    ),
     "quickstart": Preset(
         Stream(tasks=6, classes_per_task=5, canvas=Canvas(size=32)),
         Plan(probe=10, probe_images=25),
+        _POOLED | {"epochs": 3, "batch_size": 32, "unmet": False, "memory": 500},
         {
-            "dcl": _SMALL_MAPS | {"epochs": 10},
-            "dcl-plus": _SMALL_MAPS,
-            "fine-tuning": _SMALL_CLASSES | {"epochs": 3, "batch_size": 32, "unmet": False},
-            "joint": _SMALL_CLASSES | {"epochs": 2},
+            "dcl": _MAPS | {"batch_size": 64, "epochs": 10},
+            "dcl-plus": _MAPS | {"batch_size": 64, "epochs": 5},
+            "joint": {"batch_size": 64, "epochs": 2, "unmet": True},
         },
         "forgetting in minutes, on two CPU cores",
     ),
     "small": Preset(
         STREAMS["small"],
         Plan(within=True, one_shot=(10, 100)),
-        {
-            "dcl": _SMALL_MAPS,
-            "dcl-plus": _SMALL_MAPS,
-            "fine-tuning": _SMALL_CLASSES,
-            "joint": _SMALL_CLASSES,
-        },
+        _POOLED | {"memory": 500},
+        {"dcl": _MAPS, "dcl-plus": _MAPS},
         "twelve tasks of 32 pixels, on a CPU",
+    ),
+    "pictures": Preset(
+        Stream(tasks=5, classes_per_task=5, canvas=Canvas(size=32)),
+        Plan(within=True),
+        _POOLED | {"final_rate": 1e-5, "memory": 500},
+        {"dcl": _MAPS, "dcl-plus": _MAPS},
+        "five tasks of 32 pixels, to compare methods on a CPU",
     ),
     "paper": Preset(
         STREAMS["paper"],
         Plan(every=10, one_shot=(10, 100, 1000), open_set=True, finals=(200,)),
+        {},
         {},
         "the paper's 500 tasks, on one GPU",
     ),

@@ -64,7 +64,7 @@ def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], aske
     preset, data = find_preset(asked.preset), asked.changes["data"]
     stream = build_stream(asked.changes, preset.stream)
     folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
-    own = {**preset.settings.get(method, {}), **settings}
+    own = {**preset.settings_of(method), **settings}
     plan = change_plan(_usual_plan(preset.plan, stream), asked.exams)
     return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data)
 

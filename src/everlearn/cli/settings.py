@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from everlearn.render.canvas import Canvas
-    from everlearn.stream import Stream
+    from everlearn.stream import Gaussians, Stream
     from everlearn.stream.arrays import ArrayStream
 
 Given = Mapping[str, Any]
+AnyStream: TypeAlias = "Stream | ArrayStream | Gaussians"
 _BOTH = {
     "seed": "seed",
     "tasks": "tasks",
@@ -26,24 +27,27 @@ _SPRITES = {
     "first-class": "first_class",
 }
 _ARRAYS = {"size": "size", "channels": "channels"}
+_POINTS = {name: field for name, field in _BOTH.items() if name != "imbalance"}
 _OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
 
 
-def build_stream(given: Given, usual: Stream | None = None) -> Stream | ArrayStream:
+def build_stream(given: Given, usual: Stream | Gaussians | None = None) -> AnyStream:
     """Build the stream that options describe; an option that is None was not given.
 
     Args:
         usual: the stream that options change when none is named.
     """
-    from everlearn.stream import Stream
+    from everlearn.stream import Gaussians, Stream
 
     if given["name"] is not None and given["stream"] is not None:
         raise ValueError("give --name or --stream, not both: the file says which data it is of")
     if given["name"] is not None:
         return _build_arrays(given)
-    base: Stream | ArrayStream = usual or Stream()
+    base: AnyStream = usual or Stream()
     if given["stream"] is not None:
         base = read_stream(given["stream"], given["data"])
+    if isinstance(base, Gaussians):
+        return base.with_changes(**_point_changes(given))
     if not isinstance(base, Stream):
         return base.with_changes(**_array_changes(given))
     if given["data"] is not None:
@@ -51,7 +55,7 @@ def build_stream(given: Given, usual: Stream | None = None) -> Stream | ArrayStr
     return base.with_changes(**_sprite_changes(base, given))
 
 
-def read_stream(path: Path, data: Path | None = None) -> Stream | ArrayStream:
+def read_stream(path: Path, data: Path | None = None) -> AnyStream:
     """Read a stream file or find a stream by its name, or say what is wrong."""
     from everlearn import stream
     from everlearn.stream.named import STREAMS
@@ -70,6 +74,15 @@ def _build_arrays(given: Given) -> ArrayStream:
     from everlearn.stream.arrays import ArrayStream
 
     return ArrayStream(given["name"], given["data"], **_array_changes(given))
+
+
+def _point_changes(given: Given) -> dict[str, Any]:
+    allowed = {"stream", *_POINTS}
+    wrong = [name for name, value in given.items() if value is not None and name not in allowed]
+    if wrong:
+        known = ", ".join(sorted(_POINTS))
+        raise ValueError(f"--{wrong[0]} is for images; a stream of points allows: {known}")
+    return _chosen(given, _POINTS)
 
 
 def _array_changes(given: Given) -> dict[str, Any]:

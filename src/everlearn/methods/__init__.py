@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from everlearn.learner import Learner, find_device
-from everlearn.methods import dcl, fine_tuning, joint
+from everlearn.methods import dcl, er, fine_tuning, joint, lwf
 from everlearn.settings import change_settings
 
 
@@ -30,6 +30,14 @@ METHODS: dict[str, Method] = {
         fine_tuning.Settings, fine_tuning.FineTuning, "the current task only: the lower bound"
     ),
     "joint": Method(joint.Settings, joint.Joint, "all tasks so far together: the upper bound"),
+    "cumulative": Method(
+        partial(joint.Settings, again=False), joint.Joint, "joint training that goes on from before"
+    ),
+    "lwf": Method(lwf.Settings, lwf.LwF, "learning without forgetting"),
+    "er": Method(er.Settings, er.ER, "experience replay from a reservoir"),
+    "er-balanced": Method(
+        partial(er.Settings, balanced=True), er.ER, "experience replay, as much of every class"
+    ),
 }
 
 

@@ -15,27 +15,26 @@ import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
-from everlearn.learner import Pace, all_classes
-from everlearn.nets import build_net, fast
-from everlearn.nets.classifier import Classifier
+from everlearn.learner import Pace
+from everlearn.nets import fast
 from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
-from everlearn.stream import Stream, Task
+from everlearn.stream import Task
+from everlearn.student import Student, Study
 
-_BATCHES_AT_ONCE = 16
+# Numbers drawn at once, 268 MB: few long drawings are faster, since each touches many tasks.
+_NUMBERS = 2**26
 
 
 @dataclass(frozen=True)
 class Settings:
     """What joint training can be told; epochs are passes over all tasks so far."""
 
-    pace: Pace = Pace(final_rate=1e-5)
-    net: str = setting("resnet18", "which net tells the class")
-    unmet: bool = setting(True, "keep classes not met yet in the softmax, as the DCL paper's code")
+    study: Study = Study(pace=Pace(final_rate=1e-5), fresh=True)
     every: int = setting(
         1, "train anew after so many tasks, and after the last; the net stays between"
     )
-    fresh: bool = setting(True, "begin from random weights each time; otherwise go on (cumulative)")
+    again: bool = setting(True, "begin from random weights each time; otherwise go on (cumulative)")
 
     def __post_init__(self) -> None:
         """Check how often it trains."""
@@ -45,61 +44,56 @@ class Settings:
 class Joint:
     """One net, one head over all classes of the stream, the whole past."""
 
-    def __init__(self, stream: Stream, settings: Settings, device: str) -> None:
+    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights, which follow from the stream's seed."""
         if stream.online:
             raise ValueError("joint sees images again and again, which an online stream forbids")
-        classes, canvas = all_classes(stream), stream.canvas
         self.stream, self.settings, self.device = stream, settings, device
-        self.batch_size = settings.pace.batch_size
-        net = build_net(settings.net, canvas.channels, len(classes), canvas.size, stream.seed)
-        self.model = Classifier(net, classes, device)
-        self._start = [value.clone() for value in net.state_dict().values()]
-        self.optimizer = fast.adam(net.parameters(), settings.pace.rate)
-        changed = [*net.state_dict().values(), *fast.moments(self.optimizer)]
-        self._step = fast.Step(self._learn_batch, changed)
+        self.student = Student(stream, settings.study, device)
+        self.batch_size = self.student.batch_size()
+        self._start = [value.clone() for value in self.student.net.state_dict().values()]
+        self._step = fast.Step(self._learn_batch, self.student.changed)
         self.tasks: list[int] = []
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Take the task in; train on all so far when it is time."""
-        self.model.meet(task.classes)
+        self.student.begin(task)
         self.tasks.append(task.index)
         if len(self.tasks) % self.settings.every and task.index != len(self.stream) - 1:
             return
-        self._begin()
+        self._start_again()
         yield from self._train([self.stream[index] for index in self.tasks])
 
-    def _begin(self) -> None:
-        fast.forget(self.optimizer)
-        if self.settings.fresh:
+    def _start_again(self) -> None:
+        if self.settings.again:
             with torch.no_grad():
-                torch._foreach_copy_(list(self.model.net.state_dict().values()), self._start)
+                torch._foreach_copy_(list(self.student.net.state_dict().values()), self._start)
 
     def _train(self, tasks: list[Task]) -> Iterator[Tensor]:
-        pace = self.settings.pace
+        pace = self.settings.study.pace
         rows = sum(len(task.train) for task in tasks)
         steps = pace.epochs * max(1, rows // pace.batch_size)
         self.batch_size = min(pace.batch_size, rows)
         batches = mixed_batches(tasks, pace.batch_size, pace.epochs, self.device)
-        self.model.net.train()
         for step, (images, labels) in enumerate(batches):
-            fast.set_rate(self.optimizer, pace.rate_at(step, steps))
-            yield self._step(images, self.model.unit(labels))
+            fast.set_rate(self.student.optimizer, pace.rate_at(step, steps))
+            yield self._step(images, self.student.model.unit(labels))
 
     def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        return fast.descend(self.optimizer, self.model.loss(images, units, self.settings.unmet))
+        student = self.student
+        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""
-        return self.model.predict(images, among)
+        return self.student.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """Weights, classes met, tasks met."""
-        return {**self.model.state(), "tasks": list(self.tasks)}
+        """Weights, classes met, tasks met and, where it is used, what the optimiser keeps."""
+        return {**self.student.state(), "tasks": list(self.tasks)}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.model.load_state(state)
+        self.student.load_state(state)
         self.tasks = list(state["tasks"])
 
 
@@ -109,13 +103,22 @@ def mixed_batches(
     """Images and labels of all tasks, shuffled together; incomplete last batches are left out."""
     starts = np.cumsum([0, *(len(task.train) for task in tasks)])
     count = int(starts[-1])
+    numbers = tasks[0].train.batch([0], device).images.numel()
+    at_once = size * max(1, _NUMBERS // (size * numbers))
     for epoch in range(epochs):
-        order = permutation(tasks[0].seed, Purpose.JOINT, len(tasks), count, lane=epoch)
+        order = _order(tasks, count, epoch)
         whole = order[: max(count - count % size, min(size, count))]
-        for start in range(0, len(whole), _BATCHES_AT_ONCE * size):
-            part = whole[start : start + _BATCHES_AT_ONCE * size]
+        for start in range(0, len(whole), at_once):
+            part = whole[start : start + at_once]
             images, labels = _gather(tasks, starts, part, device)
             yield from zip(torch.split(images, size), torch.split(labels, size), strict=True)
+
+
+def _order(tasks: Sequence[Task], count: int, epoch: int) -> np.ndarray[Any, Any]:
+    """A shuffle of all rows; of one task alone, the one in which any method sees it."""
+    if len(tasks) == 1:
+        return tasks[0].order(epoch)
+    return permutation(tasks[0].seed, Purpose.JOINT, len(tasks), count, lane=epoch)
 
 
 def _gather(

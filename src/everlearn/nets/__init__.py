@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from everlearn.nets.convnet import ConvNet
+from everlearn.nets.mlp import MLP
 from everlearn.nets.resnet import ResNet18
 
 Builder = Callable[[int, int, int], nn.Module]
@@ -17,6 +18,7 @@ NETS: dict[str, Builder] = {
     "resnet18-small": lambda channels, outputs, size: ResNet18(channels, outputs, "small"),
     "convnet": lambda channels, outputs, size: ConvNet(channels, outputs, size),
     "convnet-pooled": lambda channels, outputs, size: ConvNet(channels, outputs, size, pooled=True),
+    "mlp": lambda channels, outputs, size: MLP(channels * size * size, outputs),
 }
 
 

@@ -36,9 +36,8 @@ class Classifier:
         """(B, classes)."""
         return fast.forward(self.net, images)
 
-    def loss(self, images: Tensor, units: Tensor, unmet: bool) -> Tensor:
+    def loss(self, logits: Tensor, units: Tensor, unmet: bool) -> Tensor:
         """Mean cross-entropy, over all classes or, without the unmet, over those met so far."""
-        logits = self.logits(images)
         return cross_entropy(logits if unmet else logits.masked_fill(~self.met, -torch.inf), units)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.optim import Adam, Optimizer
+from torch.optim import SGD, Adam, Optimizer
 
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
@@ -63,6 +63,16 @@ def evaluating(net: nn.Module) -> Iterator[None]:
         net.train(training)
 
 
+@contextmanager
+def keeping_moments(net: nn.Module) -> Iterator[None]:
+    """Let a net train inside without moving the moments that it keeps."""
+    kept = list(net.buffers())
+    before = [one.clone() for one in kept]
+    yield
+    if kept:
+        torch._foreach_copy_(kept, before)
+
+
 def steady() -> AbstractContextManager[None]:
     """Let cuDNN use only kernels that give the same bits each time, chosen without a race.
 
@@ -104,6 +114,17 @@ def adam(weights: Iterable[Tensor], rate: float) -> Adam:
             "exp_avg": torch.zeros_like(weight),
             "exp_avg_sq": torch.zeros_like(weight),
         }
+    return optimizer
+
+
+def sgd(weights: Iterable[Tensor], rate: float, momentum: float) -> SGD:
+    """Gradient descent with momentum, its state there from the start, fused on a GPU."""
+    several = list(weights)
+    on_gpu = several[0].is_cuda
+    speed: Any = torch.tensor(rate, device=several[0].device) if on_gpu else rate
+    optimizer = SGD(several, lr=speed, momentum=momentum, fused=on_gpu)
+    for weight in several if momentum else ():
+        optimizer.state[weight] = {"momentum_buffer": torch.zeros_like(weight)}
     return optimizer
 
 

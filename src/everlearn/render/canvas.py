@@ -117,6 +117,11 @@ class Canvas:
         return self.channels, self.size, self.size
 
     @property
+    def bits(self) -> int:
+        """How many bits hold a number of an image without loss: float images are whole / 255."""
+        return 8
+
+    @property
     def levels(self) -> Levels:
         """The colours as levels; without a mark its level is the shape's own."""
         shape = self._channels(self.colors)

@@ -1,0 +1,95 @@
+"""Experience replay (Chaudhry et al. 2019, arXiv 1902.10486): old images beside the new ones.
+
+As in the DCL paper the buffer takes a task in when it has been learned, and a step sees as many old
+images as new ones. What differs is in docs/methods/er.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from everlearn.border import check_whole
+from everlearn.memory import Balanced, Buffer, Reservoir, draw_rows
+from everlearn.nets import fast
+from everlearn.settings import setting
+from everlearn.stream import Task
+from everlearn.student import Student, Study
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What replay can be told; the DCL paper (section 5.2) tries 1,000 to 20,000 images."""
+
+    study: Study = Study()
+    memory: int = setting(5000, "images kept (DCL paper, section 5.2: 1,000 to 20,000)")
+    recalled: int | None = setting(None, "old images a step; none: as many as new ones (Avalanche)")
+    balanced: bool = setting(False, "keep as many of each class, not each image equally likely")
+
+    def __post_init__(self) -> None:
+        """Check the memory."""
+        check_whole(self.memory, "memory", 1, 10**9)
+        if self.recalled is not None:
+            check_whole(self.recalled, "recalled", 1, 10**6)
+
+
+class ER:
+    """A net and a buffer."""
+
+    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
+        """Start with random weights and an empty buffer."""
+        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.student, canvas = Student(stream, settings.study, device), stream.canvas
+        self.batch_size = self.student.batch_size()
+        self.buffer = Buffer(settings.memory, canvas.shape, canvas.bits, device)
+        self.choice = (Balanced if settings.balanced else Reservoir)(settings.memory, stream.seed)
+        self._step = fast.Step(self._learn_batch, self.student.changed)
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        """Go through the task beside the buffer; then let the buffer choose from the task."""
+        new = self.student.batch_size(task)
+        recalled = self._draw(task, self.settings.recalled or new)
+        self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
+        for step, (images, units) in enumerate(self.student.lessons(task)):
+            yield self._step(images, units, *recalled[step : step + 1])
+        items, slots = self.choice.admit(task.index, task.train.labels)
+        kept = task.train.batch(items, self.device)
+        self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
+
+    def _draw(self, task: Task, count: int) -> Tensor:
+        """Which rows of the buffer each step sees, (steps, count); nothing where it is empty."""
+        used, steps = self.choice.used, self.student.count_steps(task)
+        if not len(used):
+            return torch.empty((0, count), dtype=torch.int64)
+        rows = used[draw_rows(self._seed, task.index, len(used), steps, count)]
+        return torch.from_numpy(rows).to(self.device)
+
+    def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
+        """Mean cross-entropy over new and old images together."""
+        for rows in recalled:
+            images = torch.cat([images, self.buffer.images(rows)])
+            units = torch.cat([units, self.buffer.units(rows)])
+        student = self.student
+        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Name the class with the largest logit."""
+        return self.student.predict(images, among)
+
+    def state(self) -> dict[str, Any]:
+        """What the student has learned, the images kept and how they were chosen."""
+        return {
+            **self.student.state(),
+            "memory": self.buffer.state(),
+            "choice": self.choice.state(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.student.load_state(state)
+        self.buffer.load_state(state["memory"])
+        self.choice.load_state(state["choice"])

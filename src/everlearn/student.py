@@ -1,0 +1,107 @@
+"""A classifier with its optimiser, at its pace: what methods hold that train one net."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from everlearn.border import check_number
+from everlearn.learner import Pace, all_classes, check_passes, count_steps, lessons
+from everlearn.nets import build_net, fast
+from everlearn.nets.classifier import Classifier
+from everlearn.settings import setting
+from everlearn.stream import Task
+
+OPTIMIZERS = ("adam", "sgd")
+
+
+@dataclass(frozen=True)
+class Study:
+    """How a classifier is trained; Adam 1e-3, batches of 256 and 5 epochs are the DCL paper's."""
+
+    pace: Pace = Pace()
+    net: str = setting("resnet18", "which net tells the class")
+    optimizer: str = setting("adam", "adam or sgd")
+    momentum: float = setting(0.9, "of sgd")
+    unmet: bool = setting(True, "keep classes not met yet in the softmax, as the DCL paper's code")
+    fresh: bool = setting(False, "start the optimiser afresh with every task")
+
+    def __post_init__(self) -> None:
+        """Check the optimiser."""
+        if self.optimizer not in OPTIMIZERS:
+            known = ", ".join(OPTIMIZERS)
+            raise ValueError(f"unknown optimizer {self.optimizer!r}; known: {known}")
+        check_number(self.momentum, "momentum", 0, 1)
+
+
+class Student:
+    """One net with one output for each class of the stream.
+
+    Attributes:
+        changed: every tensor that a training step changes.
+    """
+
+    def __init__(self, stream: Any, study: Study, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed."""
+        check_passes(stream, study.pace)
+        classes, canvas = all_classes(stream), stream.canvas
+        self.study, self.device = study, device
+        net = build_net(study.net, canvas.channels, len(classes), canvas.size, stream.seed)
+        self.model = Classifier(net, classes, device)
+        self.net = self.model.net
+        self.weights = list(self.net.parameters())
+        rate = study.pace.rate
+        self.optimizer = (
+            fast.adam(self.weights, rate)
+            if study.optimizer == "adam"
+            else fast.sgd(self.weights, rate, study.momentum)
+        )
+        self.changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+
+    def batch_size(self, task: Task | None = None) -> int:
+        """How many images of a task a step takes."""
+        whole = self.study.pace.batch_size
+        return whole if task is None else min(whole, len(task.train))
+
+    def count_steps(self, task: Task) -> int:
+        """How many steps a task takes."""
+        return count_steps(task, self.study.pace)
+
+    def lessons(self, task: Task) -> Iterator[tuple[Tensor, Tensor]]:
+        """Meet the classes of a task; then give its images and units, batch by batch."""
+        self.begin(task)
+        for batch, _, rate in lessons(task, self.study.pace, self.device):
+            fast.set_rate(self.optimizer, rate)
+            yield batch.images, self.model.unit(batch.labels)
+
+    def begin(self, task: Task) -> None:
+        """Be ready to train on a task."""
+        self.model.meet(task.classes)
+        if self.study.fresh:
+            fast.forget(self.optimizer)
+        self.net.train()
+
+    def logits(self, images: Tensor) -> Tensor:
+        """(B, classes)."""
+        return self.model.logits(images)
+
+    def loss(self, logits: Tensor, units: Tensor) -> Tensor:
+        """Mean cross-entropy."""
+        return self.model.loss(logits, units, self.study.unmet)
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Name the class with the largest logit."""
+        return self.model.predict(images, among)
+
+    def state(self) -> dict[str, Any]:
+        """Weights, classes met and, where it is used, what the optimiser keeps."""
+        kept = [] if self.study.fresh else fast.moments(self.optimizer)
+        return {**self.model.state(), "optimizer": kept}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.model.load_state(state)
+        fast.load_moments(self.optimizer, state["optimizer"])

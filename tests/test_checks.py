@@ -1,0 +1,155 @@
+"""Every method passes the exam for learners; learners that misbehave do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from everlearn import Canvas, Stream
+from everlearn.checks import CHECKS, FailedCheckError
+from everlearn.learner import Learner
+from everlearn.methods import METHODS, build
+from everlearn.presets import PRESETS
+from everlearn.stream import Gaussians, Task
+
+POINTS = Gaussians(tasks=3, classes_per_task=3, dimensions=8, train=40, val=4, test=10)
+SPRITES = Stream(
+    tasks=3, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), split=(0.6, 0.1, 0.3)
+)
+NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
+FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
+
+
+def small(name: str, preset: str) -> dict[str, Any]:
+    known = PRESETS[preset]._replace(common=PRESETS[preset].common | FEW)
+    own = known.settings_of(name) | {"epochs": 2}
+    return own | ({"weights": "random"} if name.startswith("l2p") else {})
+
+
+def on_points(name: str) -> Any:
+    return lambda stream: build(name, stream, "cpu", **small(name, "toy"))
+
+
+def on_sprites(name: str) -> Any:
+    return lambda stream: build(name, stream, "cpu", **small(name, "small"))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEEDS_IMAGES])
+def test_methods_pass_the_exam_on_points(name: str, check: str) -> None:
+    CHECKS[check](on_points(name), POINTS)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", sorted(NEEDS_IMAGES & set(METHODS)))
+def test_methods_that_need_images_pass_the_exam_on_sprites(name: str, check: str) -> None:
+    CHECKS[check](on_sprites(name), SPRITES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEEDS_IMAGES])
+def test_methods_go_on_from_their_state_with_normalised_nets(name: str) -> None:
+    CHECKS["goes_on_from_its_state"](on_sprites(name), SPRITES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["domain", "recurring", "blurry", "nic"])
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_learn_any_scenario(name: str, scenario: str) -> None:
+    stream = SPRITES.with_changes(scenario=scenario)
+    learner = on_sprites(name)(stream)
+    for task in stream:
+        losses = [float(loss) for loss in learner.learn(task)]
+        assert all(map(torch.isfinite, map(torch.tensor, losses)))
+    images = stream[0].test.batch(slice(None)).images
+    assert set(learner.predict(images).tolist()) <= set(stream.class_ids)
+
+
+class Good:
+    """Counts the images of each class and names the most frequent class."""
+
+    device, batch_size = "cpu", 10
+
+    def __init__(self, stream: Any) -> None:
+        self.counts = torch.zeros(len(stream.class_ids)) + 1e-3 * stream.seed
+        self.met: list[int] = []
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        self.met = sorted({*self.met, *task.classes})
+        for batch in task.batches(10):
+            self.counts.index_add_(0, batch.labels, torch.ones(len(batch.labels)))
+            yield self.counts.mean()
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        allowed = self.met if among is None else list(among)
+        best = max(allowed, key=lambda label: float(self.counts[label]), default=-1)
+        return torch.full((len(images),), best)
+
+    def state(self) -> dict[str, Any]:
+        return {"counts": self.counts, "met": list(self.met)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.counts.copy_(state["counts"])
+        self.met = list(state["met"])
+
+
+class Silent(Good):
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        list(super().learn(task))
+        yield from ()
+
+
+class Guessing(Good):
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        return torch.zeros(len(images), dtype=torch.int64)
+
+
+class Nervous(Good):
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        self.counts += 1
+        return super().predict(images, among)
+
+
+class Moody(Good):
+    moods = 0
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        Moody.moods += 1
+        self.counts += Moody.moods
+        yield from super().learn(task)
+
+
+class Careless(Good):
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.met = list(state["met"])
+
+
+class Fixed(Good):
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self.counts.zero_()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_good_learner_passes(check: str) -> None:
+    CHECKS[check](Good, POINTS)
+
+
+@pytest.mark.parametrize(
+    ("learner", "check"),
+    [
+        (Silent, "gives_a_loss_after_every_step"),
+        (Guessing, "answers_with_classes_it_met"),
+        (Nervous, "is_not_changed_by_questions"),
+        (Moody, "gives_the_same_bits_twice"),
+        (Careless, "goes_on_from_its_state"),
+        (Fixed, "depends_on_the_seed"),
+    ],
+)
+def test_a_learner_that_misbehaves_is_found_out(learner: type[Learner], check: str) -> None:
+    with pytest.raises(FailedCheckError):
+        CHECKS[check](learner, POINTS)

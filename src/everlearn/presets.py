@@ -47,6 +47,8 @@ PRESETS: dict[str, Preset] = {
             "rate": 0.05,
             "final_rate": None,
             "batch_size": 32,
+            "unmet": True,
+            "fresh": False,
             "memory": 200,
         },
         {},

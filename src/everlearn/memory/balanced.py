@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from everlearn.memory.reservoir import Admitted
-from everlearn.philox import Purpose, uniform
+from everlearn.philox import Floats, Purpose, uniform
 
 Ints = NDArray[np.int64]
 _EMPTY = -1
@@ -18,8 +18,8 @@ _EMPTY = -1
 class Balanced:
     """Tells where each item goes. Each item has a random key; a class keeps those with the smallest.
 
-    With C classes met, each may keep capacity // C items, and the first capacity % C classes one more.
-    A class that has fewer items leaves its room empty.
+    With C classes there, each may keep capacity // C items, and capacity % C of them one more: those
+    whose next item has the smallest key. A class that has fewer items leaves its room empty.
     """
 
     def __init__(self, capacity: int, seed: int) -> None:
@@ -37,24 +37,26 @@ class Balanced:
         """Choose among what is kept and the items of a task; new ones take the slots that get free."""
         found = np.asarray(labels, np.int64)
         keys = uniform(self._seed, Purpose.MEMORY, task, np.arange(len(found)))[:, 0]
-        stays = self._choose(np.concatenate([self._labels, found]), [*self._keys, *keys])
+        everything = np.concatenate([self._labels, found])
+        stays = self._choose(everything, np.concatenate([self._keys, keys]))
         self._labels[~stays[: self.capacity]] = _EMPTY
         items = np.flatnonzero(stays[self.capacity :])
         slots = np.flatnonzero(self._labels == _EMPTY)[: len(items)]
         self._labels[slots], self._keys[slots] = found[items], keys[items]
         return Admitted(items, slots)
 
-    def _choose(self, labels: Ints, keys: Any) -> NDArray[np.bool_]:
+    def _choose(self, labels: Ints, keys: Floats) -> NDArray[np.bool_]:
         """Which of all items stay: of each class those with the smallest keys, up to its share."""
-        order = np.lexsort((np.asarray(keys), labels))
+        order = np.lexsort((keys, labels))
         ordered = labels[order]
         classes, first = np.unique(ordered, return_index=True)
         rank = np.arange(len(ordered)) - np.repeat(first, np.diff([*first, len(ordered)]))
-        known = classes[classes != _EMPTY]
-        share = self.capacity // len(known) + (np.arange(len(known)) < self.capacity % len(known))
-        most = np.concatenate([np.zeros(len(classes) - len(known), np.int64), share])
+        there = ordered != _EMPTY
+        share, rest = divmod(self.capacity, int((classes != _EMPTY).sum()))
+        following = order[there & (rank == share)]
         out = np.zeros(len(labels), bool)
-        out[order] = rank < most[np.searchsorted(classes, ordered)]
+        out[order[there & (rank < share)]] = True
+        out[following[np.argsort(keys[following])][:rest]] = True
         return out
 
     def state(self) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Buffer:
         self._images = torch.zeros((capacity + 1, *shape), dtype=kind, device=device)
         self._units = torch.zeros(capacity + 1, dtype=torch.int64, device=device)
         self._logits = torch.zeros((capacity + 1, logits), device=device)
+        # A tensor: a GPU multiplies by 1 / 255 instead of dividing by a plain number, a bit off.
+        self._levels = torch.tensor(_LEVELS, device=device)
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -61,7 +63,7 @@ class Buffer:
     def images(self, rows: Tensor) -> Tensor:
         """The images of rows as they came, float32."""
         found = self._images[rows]
-        return found.float() / _LEVELS if found.dtype == torch.uint8 else found
+        return found.float() / self._levels if found.dtype == torch.uint8 else found
 
     def units(self, rows: Tensor) -> Tensor:
         """The units of rows."""
@@ -96,10 +98,14 @@ def draw_rows(
 ) -> Ints:
     """What to recall in each step of a task, uniformly with repeats: (steps, count) in 0 .. filled - 1.
 
+    Where nothing is filled, there is nothing to recall: (0, count).
+
     Args:
         filled: how many there are to choose from, at every step or at each one (steps,).
         lane: below 256, tells draws of one task apart.
     """
+    if not np.any(filled):
+        return np.zeros((0, count), np.int64)
     address = (lane << 24) | np.arange(steps)
     chance = uniform(seed, Purpose.RECALL, task, address, count=count)
     most = np.broadcast_to(np.asarray(filled, np.int64), (steps,))[:, None]

@@ -69,7 +69,10 @@ class Greedy:
 
     def state(self) -> dict[str, Any]:
         """The classes met in the order they came, and which of them is in each slot."""
-        return {"met": torch.tensor(list(self._numbers)), "held": torch.tensor(self._held)}
+        return {
+            "met": torch.tensor(list(self._numbers), dtype=torch.int64),
+            "held": torch.tensor(self._held),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from everlearn.learner import Learner, find_device
-from everlearn.methods import dcl, er, fine_tuning, joint, lwf
+from everlearn.methods import agem, dcl, der, er, fine_tuning, gem, joint, lwf, pcr
 from everlearn.settings import change_settings
 
 
@@ -37,6 +37,16 @@ METHODS: dict[str, Method] = {
     "er": Method(er.Settings, er.ER, "experience replay from a reservoir"),
     "er-balanced": Method(
         partial(er.Settings, balanced=True), er.ER, "experience replay, as much of every class"
+    ),
+    "agem": Method(agem.Settings, agem.AGEM, "no step against the gradient on old images"),
+    "gem": Method(gem.Settings, gem.GEM, "no step against the gradient on any past task"),
+    "der": Method(der.Settings, der.DER, "old images answered with their old logits"),
+    "der++": Method(partial(der.Settings, beta=0.5), der.DER, "DER that asks for old classes, too"),
+    "pcr": Method(pcr.Settings, pcr.PCR, "replay by proxies of the classes in a batch"),
+    "hpcr": Method(
+        partial(pcr.Settings, wave=True, alpha=0.1, beta=0.5),
+        pcr.PCR,
+        "PCR that keeps what it said of old images",
     ),
 }
 

@@ -29,6 +29,7 @@ class Settings:
     memory: int = setting(5000, "images kept (DCL paper, section 5.2: 1,000 to 20,000)")
     recalled: int | None = setting(None, "old images a step; none: as many as new ones (Avalanche)")
     balanced: bool = setting(False, "keep as many of each class, not each image equally likely")
+    apart: bool = setting(False, "add the mean over old images to that over new ones, not one mean")
 
     def __post_init__(self) -> None:
         """Check the memory."""
@@ -69,12 +70,17 @@ class ER:
         return torch.from_numpy(rows).to(self.device)
 
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
-        """Mean cross-entropy over new and old images together."""
+        """Mean cross-entropy over new and old images together, or the sum of a mean over each."""
+        student, new = self.student, len(units)
         for rows in recalled:
             images = torch.cat([images, self.buffer.images(rows)])
             units = torch.cat([units, self.buffer.units(rows)])
-        student = self.student
-        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
+        logits = student.logits(images)
+        if recalled and self.settings.apart:
+            loss = student.loss(logits[:new], units[:new]) + student.loss(logits[new:], units[new:])
+        else:
+            loss = student.loss(logits, units)
+        return fast.descend(student.optimizer, loss)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

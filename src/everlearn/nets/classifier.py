@@ -42,10 +42,14 @@ class Classifier:
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit of those met, or asked for; -1 when there is none."""
-        allowed = self.met if among is None else self._mask(among)
         with fast.evaluating(self.net):
-            logits = self.logits(images).masked_fill(~allowed, -torch.inf)
-        return torch.where(allowed.any(), logits.argmax(1) + self.classes.start, -1)
+            return self.choose(self.logits(images), among)
+
+    def choose(self, logits: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Name the class with the largest of these logits, likewise."""
+        allowed = self.met if among is None else self._mask(among)
+        best = logits.masked_fill(~allowed, -torch.inf).argmax(1)
+        return torch.where(allowed.any(), best + self.classes.start, -1)
 
     def state(self) -> dict[str, Any]:
         """Weights, and which classes were met."""

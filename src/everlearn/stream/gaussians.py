@@ -153,4 +153,4 @@ class Points:
 def _split(classes: tuple[int, ...], points: Floats) -> Split:
     """(classes, rows, dimensions) as a split, class by class."""
     labels = np.repeat(np.array(classes, np.int64), points.shape[1])
-    return Split(labels, Points(points.reshape(len(labels), -1).astype(np.float32)))
+    return Split(labels, Points(points.reshape(len(labels), points.shape[2]).astype(np.float32)))

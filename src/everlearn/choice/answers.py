@@ -1,0 +1,58 @@
+"""Answers: read from a model's text, kept as rows, counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from everlearn.choice.players import Answer
+from everlearn.choice.questions import Question, check_choices
+from everlearn.metrics import Row, share
+
+NO_ANSWER = -1
+# The only number of a text. A minus, a decimal point, a letter or a per cent sign makes it another thing.
+_ONLY = re.compile(r"\D*(?<![^\W_])(?<![-−–.,])([0-9]{1,9})(?![^\W_]|%)\D*")
+
+
+def parse_answer(text: str, n: int) -> int:
+    """Read the answer to a question of n choices from a text; -1 where it holds none.
+
+    The text must hold one number and no other, a whole number from 0 to n - 1. Words around it do
+    not matter ("Answer: 2", "(2)", "2."). Two numbers are no answer, even if they are equal.
+    """
+    found = _ONLY.fullmatch(text)
+    number = int(found[1]) if found else NO_ANSWER
+    return number if number < check_choices(n) else NO_ANSWER
+
+
+def play(questions: Iterable[Question], answer: Answer) -> Iterator[Row]:
+    """Answer questions; a row for each."""
+    for question in questions:
+        yield {
+            "kind": "choice",
+            "n": question.n,
+            "number": question.number,
+            "answer": question.answer,
+            "chosen": int(answer(question)),
+        }
+
+
+class Tally(NamedTuple):
+    """So many of so many answers were right."""
+
+    right: int
+    total: int
+
+    @property
+    def accuracy(self) -> float:
+        """Divide."""
+        return float(share(self.right, self.total))
+
+
+def tally(rows: Iterable[Row]) -> dict[int, Tally]:
+    """Count right answers for each number of choices, in order."""
+    rights: dict[int, list[bool]] = {}
+    for row in rows:
+        rights.setdefault(row["n"], []).append(row["chosen"] == row["answer"])
+    return {n: Tally(sum(right), len(right)) for n, right in sorted(rights.items())}

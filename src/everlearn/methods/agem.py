@@ -1,0 +1,105 @@
+"""A-GEM (Chaudhry et al. 2018, arXiv 1812.00420): no step may hurt the memory as a whole.
+
+Where the gradient of a step would raise the loss on some old images, it is turned until it does not.
+What differs is in docs/methods/agem.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from everlearn.border import check_whole
+from everlearn.memory import Buffer, draw_rows
+from everlearn.nets import fast
+from everlearn.nets.gradients import project, slopes_of
+from everlearn.philox import Purpose, permutation
+from everlearn.settings import setting
+from everlearn.stream import Task
+from everlearn.student import Student, Study
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What A-GEM can be told."""
+
+    study: Study = Study()
+    per_task: int = setting(10, "images kept of each task (DCL paper's code: 10)")
+    reference: int = setting(64, "old images that a step asks (DCL paper's code: 64)")
+
+    def __post_init__(self) -> None:
+        """Check the memory."""
+        check_whole(self.per_task, "per_task", 1, 10**6)
+        check_whole(self.reference, "reference", 1, 10**6)
+
+
+class AGEM:
+    """A net and some images of every task."""
+
+    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
+        """Start with random weights and an empty memory, with room for the whole stream."""
+        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.student, canvas = Student(stream, settings.study, device), stream.canvas
+        self.batch_size = self.student.batch_size()
+        room = len(stream) * settings.per_task
+        self.buffer = Buffer(room, canvas.shape, canvas.bits, device)
+        self._step = fast.Step(self._learn_batch, self.student.changed)
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        """Go through the task with an eye on the memory; then keep some of its images."""
+        recalled, new = self._draw(task), self.student.batch_size(task)
+        self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
+        for step, (images, units) in enumerate(self.student.lessons(task)):
+            yield self._step(images, units, *recalled[step : step + 1])
+        self._keep(task)
+
+    def _draw(self, task: Task) -> Tensor:
+        """Which images each step asks, (steps, reference); nothing where there are none."""
+        count, steps = self.settings.reference, self.student.count_steps(task)
+        if not self.buffer.filled:
+            return torch.empty((0, count), dtype=torch.int64)
+        rows = draw_rows(self._seed, task.index, self.buffer.filled, steps, count)
+        return torch.from_numpy(rows).to(self.device)
+
+    def _keep(self, task: Task) -> None:
+        chosen = permutation(self._seed, Purpose.MEMORY, task.index, len(task.train))
+        kept = task.train.batch(chosen[: self.settings.per_task], self.device)
+        slots = self.buffer.filled + np.arange(len(kept.labels))
+        self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
+
+    def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
+        """A step down the loss on new images, turned where it would go up on old ones."""
+        student = self.student
+        loss = student.loss(student.logits(images), units)
+        student.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        for rows in recalled:
+            project(slopes_of(student.weights), self._ask(rows))
+        student.optimizer.step()
+        return loss
+
+    def _ask(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """The gradient on old images, which leaves the moments that the net keeps alone."""
+        student = self.student
+        with fast.keeping_moments(student.net):
+            logits = student.logits(self.buffer.images(rows))
+            loss = student.loss(logits, self.buffer.units(rows))
+            return torch.autograd.grad(loss, student.weights)
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Name the class with the largest logit."""
+        return self.student.predict(images, among)
+
+    def state(self) -> dict[str, Any]:
+        """What the student has learned and the images kept."""
+        return {**self.student.state(), "memory": self.buffer.state()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.student.load_state(state)
+        self.buffer.load_state(state["memory"])

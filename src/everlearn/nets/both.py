@@ -1,0 +1,22 @@
+"""Features and logits of a net in one pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Both(nn.Module):
+    """A net that gives its features and then its logits, (B, width + outputs), in one pass."""
+
+    def __init__(self, net: Any) -> None:
+        """Share the weights of a net."""
+        super().__init__()
+        self.net = net
+
+    def forward(self, images: Tensor) -> Tensor:
+        """One row an image, float32."""
+        features = self.net.features(images)
+        return torch.cat([features.float(), self.net.head(features)], 1)

@@ -1,0 +1,118 @@
+"""GEM lets no step hurt the memory of any past task, and is fine-tuning where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from everlearn import Canvas, Stream
+from everlearn.methods import build
+from everlearn.methods.gem import GEM, Settings
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
+IMAGES = Stream(
+    tasks=2,
+    classes_per_task=2,
+    values_per_factor=3,
+    canvas=Canvas(size=16),
+    split=(0.8, 0.1, 0.1),
+)
+STREAMS = [
+    (POINTS, {**TOY, "batch_size": 16, "epochs": 2}),
+    (IMAGES, {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}),
+]
+
+
+def make(stream: Any, **changes: Any) -> GEM:
+    return GEM(stream, change_settings(Settings(), changes, "gem"), "cpu")
+
+
+def learn(learner: Any, tasks: Any) -> Any:
+    for task in tasks:
+        for _ in learner.learn(task):
+            pass
+    return learner
+
+
+def assert_same(one: Any, two: Any) -> None:
+    pairs = zip(one.state()["net"].values(), two.state()["net"].values(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize(("stream", "pace"), STREAMS)
+def test_b14_the_first_task_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
+    plain = learn(build("fine-tuning", stream, "cpu", **pace), [stream[0]])
+    assert_same(learn(make(stream, **pace), [stream[0]]), plain)
+
+
+def slope(net: torch.nn.Module, images: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
+    found = torch.autograd.grad(cross_entropy(net(images), units), list(net.parameters()))
+    return torch.cat([part.flatten() for part in found]).double()
+
+
+def turn(new: torch.Tensor, old: torch.Tensor, margin: float) -> torch.Tensor:
+    """The dual of two past tasks by coordinate descent, until nothing moves."""
+    products, slopes = (old @ old.T).numpy(), (old @ new).numpy()
+    shares = np.full(2, margin)
+    for _ in range(10_000):
+        for own in range(2):
+            best = shares[own] - (products[own] @ shares + slopes[own]) / products[own, own]
+            shares[own] = max(margin, best)
+    return new + torch.from_numpy(shares) @ old
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_a_step_is_that_of_a_plain_loop(margin: float) -> None:
+    changes = {**TOY, "epochs": 1, "momentum": 0.0, "per_task": 12, "margin": margin}
+    learner = learn(make(POINTS, **changes), [POINTS[0], POINTS[1]])
+    net, turned, buffer = learner.student.net, 0, learner.buffer
+    memories = [(buffer.images(rows), buffer.units(rows)) for rows in torch.arange(24).split(12)]
+    plain = make(POINTS, **changes).student.net
+    plain.load_state_dict(net.state_dict())
+    batches = POINTS[2].batches(32, 1, drop_last=True)
+    for _, batch in zip(learner.learn(POINTS[2]), batches, strict=True):
+        old = torch.stack([slope(plain, *memory) for memory in memories])
+        new = slope(plain, batch.images, batch.labels)
+        if (old @ new < 0).any():
+            new, turned = turn(new, old, margin), turned + 1
+        vector = torch.nn.utils.parameters_to_vector(plain.parameters()).detach()
+        torch.nn.utils.vector_to_parameters(vector - 0.05 * new.float(), plain.parameters())
+        for one, two in zip(net.parameters(), plain.parameters(), strict=True):
+            torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-4)
+    assert turned > 0
+
+
+def test_asking_the_memory_moves_no_kept_moment() -> None:
+    pace = {**STREAMS[1][1], "rate": 0.0, "per_task": 20}
+    plain = learn(build("fine-tuning", IMAGES, "cpu", **STREAMS[1][1] | {"rate": 0.0}), IMAGES)
+    assert_same(learn(make(IMAGES, **pace), IMAGES), plain)
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    whole, first = learn(make(POINTS, **TOY), POINTS), learn(make(POINTS, **TOY), [POINTS[0]])
+    second = make(POINTS, **TOY)
+    second.load_state(first.state())
+    learn(second, [POINTS[1], POINTS[2]])
+    assert_same(second, whole)
+    assert second.state()["counts"] == whole.state()["counts"] == [80, 80, 80]
+
+
+@pytest.mark.slow
+def test_gem_remembers_points() -> None:
+    stream = Gaussians()
+    learner = learn(make(stream, **TOY, per_task=10), stream)
+    tests = [task.test.batch(slice(None)) for task in stream]
+    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in tests])
+    assert right.float().mean() >= 0.5
+
+
+def test_a_negative_margin_is_refused() -> None:
+    with pytest.raises(ValueError, match="margin must lie in 0"):
+        make(POINTS, margin=-0.5)

@@ -1,19 +1,21 @@
-# make quickstart | test | check | bench | docs
+# make quickstart | test | check | bench | avalanche | docs
 # With another interpreter: make test PYTHON=python3.12
 
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+AVALANCHE := .venv-avalanche
 PYTEST := $(VENV)/bin/python -m pytest -n auto
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check bench docs
+.PHONY: help quickstart test check bench avalanche docs
 
 help:
 	@echo "make quickstart   install into $(VENV) and run a first example"
 	@echo "make test         run every test that needs no CUDA card"
 	@echo "make check        check format, lint, types and imports; run the fast tests"
 	@echo "make bench        time the renderer beside other packages, in $(PEERS)"
+	@echo "make avalanche    learn the toy stream with Avalanche's methods, in $(AVALANCHE), and ours"
 	@echo "make docs         redraw the pictures of the docs"
 
 quickstart: $(VENV)/.installed
@@ -32,6 +34,9 @@ check: $(VENV)/.installed
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/render.py --out results
 
+avalanche: $(VENV)/.installed $(AVALANCHE)/.installed
+	$(VENV)/bin/python benchmarks/avalanche.py --out results --peer $(AVALANCHE)/bin/python
+
 docs: $(VENV)/.installed
 	$(VENV)/bin/python docs/pictures.py
 
@@ -47,4 +52,13 @@ $(VENV)/.installed $(PEERS)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+# torch first and by its exact version: a looser one brings gigabytes of CUDA.
+$(AVALANCHE)/.installed: constraints.txt
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -c constraints.txt torch==2.13.0 numpy
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -c constraints.txt avalanche-lib==0.6.0 torchvision==0.28.0
 	@touch $@

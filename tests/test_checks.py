@@ -21,6 +21,8 @@ SPRITES = Stream(
     tasks=3, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), split=(0.6, 0.1, 0.3)
 )
 NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
+# By definition these read values back: GEM solves a problem on the CPU, the others decide by them.
+READERS = {"gem", "contrastive", "gdumb", "joint", "cumulative"}
 FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
 
 
@@ -153,3 +155,28 @@ def test_a_good_learner_passes(check: str) -> None:
 def test_a_learner_that_misbehaves_is_found_out(learner: type[Learner], check: str) -> None:
     with pytest.raises(FailedCheckError):
         CHECKS[check](learner, POINTS)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "check",
+    ["gives_the_same_bits_twice", "goes_on_from_its_state", "is_not_changed_by_questions"],
+)
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_pass_the_exam_on_a_gpu(name: str, check: str) -> None:
+    CHECKS[check](lambda stream: build(name, stream, "cuda", **small(name, "small")), SPRITES)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in READERS])
+def test_no_step_waits_for_the_gpu(name: str) -> None:
+    learner = build(name, SPRITES, "cuda", **small(name, "small"))
+    for _ in learner.learn(SPRITES[0]):
+        pass
+    steps = iter(learner.learn(SPRITES[1]))
+    next(steps)  # captures
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        next(steps)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

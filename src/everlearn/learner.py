@@ -139,7 +139,7 @@ def all_classes(stream: Any) -> range:
     if stream.tasks is None:
         raise ValueError(
             "this method has an output for each class, and an endless stream has no last one; give "
-            "it an end, as in stream.with_changes(tasks=100), or use dcl"
+            "it an end, as in stream.with_changes(tasks=100), or use dcl or contrastive"
         )
     ids: range = stream.class_ids
     return ids

@@ -51,7 +51,7 @@ PRESETS: dict[str, Preset] = {
             "fresh": False,
             "memory": 200,
         },
-        {},
+        {"gdumb": {"batch_size": 16, "final_rate": 5e-4}},
         "points instead of images, in seconds",
     ),
     "quickstart": Preset(
@@ -62,6 +62,7 @@ PRESETS: dict[str, Preset] = {
             "dcl": _MAPS | {"batch_size": 64, "epochs": 10},
             "dcl-plus": _MAPS | {"batch_size": 64, "epochs": 5},
             "joint": {"batch_size": 64, "epochs": 2, "unmet": True},
+            "contrastive": {"batch_size": 64, "epochs": 5, "patience": 0},
         },
         "forgetting in minutes, on two CPU cores",
     ),
@@ -83,7 +84,8 @@ PRESETS: dict[str, Preset] = {
         STREAMS["paper"],
         Plan(every=10, one_shot=(10, 100, 1000), open_set=True, finals=(200,)),
         {},
-        {},
+        # 5,000 classes: GDumb as often as is affordable, iCaRL with an exemplar of each.
+        {"gdumb": {"every": 100, "batch_size": 256, "epochs": 64}, "icarl": {"memory": 5000}},
         "the paper's 500 tasks, on one GPU",
     ),
 }

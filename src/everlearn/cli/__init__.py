@@ -13,6 +13,7 @@ from everlearn.cli.draw import app as draw
 from everlearn.cli.export import export
 from everlearn.cli.jobs import StoppedError
 from everlearn.cli.methods import methods
+from everlearn.cli.pretrain import pretrain
 from everlearn.cli.quickstart import quickstart
 from everlearn.cli.report import report
 from everlearn.cli.run import resume
@@ -37,6 +38,7 @@ app.command()(resume)
 app.command(context_settings=_FREE)(compare)
 app.command()(report)
 app.command()(methods)
+app.command()(pretrain)
 app.add_typer(draw, name="draw")
 app.command()(export)
 app.add_typer(bench, name="bench")

@@ -12,7 +12,9 @@ from everlearn.cli.report import print_table
 from everlearn.cli.say import tell
 from everlearn.cli.settings import Given
 
-Preset = Annotated[str, typer.Option(help="Stream, exams and settings: toy, quickstart, small, pictures, paper.")]
+Preset = Annotated[
+    str, typer.Option(help="Stream, exams and settings: toy, quickstart, small, pictures, paper.")
+]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]
 SaveSeconds = Annotated[
     float, typer.Option(help="Write a checkpoint after so long, when a task ends.", min=0)

@@ -7,7 +7,26 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from everlearn.learner import Learner, find_device
-from everlearn.methods import agem, dcl, der, er, fine_tuning, gem, joint, lwf, pcr
+from everlearn.methods import (
+    agem,
+    contrastive,
+    dcl,
+    der,
+    er,
+    ewc,
+    fine_tuning,
+    gdumb,
+    gem,
+    icarl,
+    joint,
+    l2,
+    l2p,
+    lwf,
+    nearest_mean,
+    pcr,
+    rehearsal_free,
+    si,
+)
 from everlearn.settings import change_settings
 
 
@@ -33,7 +52,23 @@ METHODS: dict[str, Method] = {
     "cumulative": Method(
         partial(joint.Settings, again=False), joint.Joint, "joint training that goes on from before"
     ),
+    "nearest-mean": Method(
+        nearest_mean.Settings,
+        nearest_mean.NearestMean,
+        "class means of a net frozen after its first task",
+    ),
     "lwf": Method(lwf.Settings, lwf.LwF, "learning without forgetting"),
+    "si": Method(si.Settings, si.SI, "synaptic intelligence"),
+    "ewc": Method(ewc.Settings, ewc.EWC, "elastic weight consolidation"),
+    "online-ewc": Method(
+        partial(ewc.Settings, decay=0.9), ewc.EWC, "elastic weight consolidation, old tasks fade"
+    ),
+    "l2": Method(l2.Settings, l2.L2, "L2 to the weights of the task before"),
+    "rehearsal-free": Method(
+        rehearsal_free.Settings,
+        rehearsal_free.RehearsalFree,
+        "distillation, L2 and EWC in any mixture",
+    ),
     "er": Method(er.Settings, er.ER, "experience replay from a reservoir"),
     "er-balanced": Method(
         partial(er.Settings, balanced=True), er.ER, "experience replay, as much of every class"
@@ -42,11 +77,28 @@ METHODS: dict[str, Method] = {
     "gem": Method(gem.Settings, gem.GEM, "no step against the gradient on any past task"),
     "der": Method(der.Settings, der.DER, "old images answered with their old logits"),
     "der++": Method(partial(der.Settings, beta=0.5), der.DER, "DER that asks for old classes, too"),
+    "gdumb": Method(gdumb.Settings, gdumb.GDumb, "a new net from a balanced memory alone"),
+    "icarl": Method(
+        icarl.Settings, icarl.ICaRL, "distilled sigmoids, the nearest mean of herded exemplars"
+    ),
     "pcr": Method(pcr.Settings, pcr.PCR, "replay by proxies of the classes in a batch"),
     "hpcr": Method(
         partial(pcr.Settings, wave=True, alpha=0.1, beta=0.5),
         pcr.PCR,
         "PCR that keeps what it said of old images",
+    ),
+    "contrastive": Method(
+        contrastive.Settings,
+        contrastive.Contrastive,
+        "a net that sees images and exemplars alike: the DCL paper's invariant baseline",
+    ),
+    "l2p": Method(
+        l2p.Settings, l2p.build_l2p, "learning to prompt, on a frozen ViT whose weights you give"
+    ),
+    "l2p-lite": Method(
+        l2p.Settings,
+        l2p.build_lite,
+        "not L2P of the paper: L2P on a small ViT of `everlearn pretrain`",
     ),
 }
 

@@ -61,8 +61,6 @@ class AGEM:
     def _draw(self, task: Task) -> Tensor:
         """Which images each step asks, (steps, reference); nothing where there are none."""
         count, steps = self.settings.reference, self.student.count_steps(task)
-        if not self.buffer.filled:
-            return torch.empty((0, count), dtype=torch.int64)
         rows = draw_rows(self._seed, task.index, self.buffer.filled, steps, count)
         return torch.from_numpy(rows).to(self.device)
 

@@ -64,8 +64,6 @@ class ER:
     def _draw(self, task: Task, count: int) -> Tensor:
         """Which rows of the buffer each step sees, (steps, count); nothing where it is empty."""
         used, steps = self.choice.used, self.student.count_steps(task)
-        if not len(used):
-            return torch.empty((0, count), dtype=torch.int64)
         rows = used[draw_rows(self._seed, task.index, len(used), steps, count)]
         return torch.from_numpy(rows).to(self.device)
 

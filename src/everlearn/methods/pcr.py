@@ -113,7 +113,7 @@ class PCR:
             logits = proxy.cosines(features, self.head.weight) / settings.tau
             far = proxy.proxy_distillation(logits, said[:, self.width :], units)
             total = total + settings.alpha * far
-        if settings.beta:
+        if settings.beta and len(features) > 1:  # a single image has no others to be like
             far = proxy.sample_distillation(features, said[:, : self.width], settings.tau)
             total = total + settings.beta * far
         return total

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import nn
 
 from everlearn.nets.convnet import ConvNet
 from everlearn.nets.mlp import MLP
 from everlearn.nets.resnet import ResNet18
+from everlearn.nets.seeded import seeded
 
 Builder = Callable[[int, int, int], nn.Module]
 
@@ -26,7 +26,5 @@ def build_net(name: str, channels: int, outputs: int, size: int, seed: int) -> n
     """Build a net whose weights follow from the seed; torch's own generator is left as it was."""
     if name not in NETS:
         raise ValueError(f"unknown net {name!r}; known: {', '.join(NETS)}")
-    with torch.random.fork_rng(devices=[]):
-        # torch.manual_seed would seed GPUs, too.
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         return NETS[name](channels, outputs, size)

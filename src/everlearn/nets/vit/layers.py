@@ -1,0 +1,106 @@
+"""The layers of a vision transformer; the names of their weights are those of timm."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import gelu, scaled_dot_product_attention
+
+from everlearn.nets.vit.config import Config
+
+EPS = 1e-6
+# Flash attention's way back adds the shares of blocks of 128 keys in any order: no matter for two.
+_STEADY_TOKENS = 256
+
+
+class Patches(nn.Module):
+    """Cuts an image into patches and maps each to a token."""
+
+    def __init__(self, config: Config) -> None:
+        """Start from random weights."""
+        super().__init__()
+        self.proj = nn.Conv2d(config.channels, config.width, config.patch, config.patch)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, width, rows, columns)."""
+        out: Tensor = self.proj(images.to(self.proj.weight.dtype))
+        return out
+
+
+class Block(nn.Module):
+    """Attention among tokens, then a net for each token; both are added to what came in."""
+
+    def __init__(self, config: Config) -> None:
+        """Start from random weights."""
+        super().__init__()
+        self.norm1 = nn.LayerNorm(config.width, EPS)
+        self.attn = Attention(config)
+        self.ls1 = Scale(config.width) if config.scaled else nn.Identity()
+        self.norm2 = nn.LayerNorm(config.width, EPS)
+        self.mlp = Mlp(config)
+        self.ls2 = Scale(config.width) if config.scaled else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, N, width) to the same."""
+        x = x + self.ls1(self.attn(self.norm1(x)))
+        out: Tensor = x + self.ls2(self.mlp(self.norm2(x)))
+        return out
+
+
+class Attention(nn.Module):
+    """Several heads; queries, keys and values come from one product."""
+
+    def __init__(self, config: Config) -> None:
+        """Start from random weights."""
+        super().__init__()
+        self.heads = config.heads
+        self.qkv = nn.Linear(config.width, 3 * config.width)
+        self.proj = nn.Linear(config.width, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, N, width) to the same."""
+        rows, count, width = x.shape
+        three: Tensor = self.qkv(x.to(self.qkv.weight.dtype))
+        parts = three.reshape(rows, count, 3, self.heads, width // self.heads)
+        q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
+        with sdpa_kernel(_kernels(q)):
+            seen = scaled_dot_product_attention(q, k, v)
+        out: Tensor = self.proj(seen.transpose(1, 2).reshape(rows, count, width))
+        return out
+
+
+def _kernels(q: Tensor) -> list[SDPBackend]:
+    """The ways to compute attention that give the same bits each time; forward, all do."""
+    if not q.requires_grad:
+        return [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    short = q.shape[2] <= _STEADY_TOKENS
+    return [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH] if short else [SDPBackend.MATH]
+
+
+class Mlp(nn.Module):
+    """Two layers, the same for each token."""
+
+    def __init__(self, config: Config) -> None:
+        """Start from random weights."""
+        super().__init__()
+        self.fc1 = nn.Linear(config.width, config.hidden)
+        self.fc2 = nn.Linear(config.hidden, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, N, width) to the same."""
+        out: Tensor = self.fc2(gelu(self.fc1(x.to(self.fc1.weight.dtype))))
+        return out
+
+
+class Scale(nn.Module):
+    """A factor for each channel (LayerScale, Touvron et al. 2021)."""
+
+    def __init__(self, width: int) -> None:
+        """Start small."""
+        super().__init__()
+        self.gamma = nn.Parameter(torch.full((width,), 1e-5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, N, width) to the same."""
+        return x * self.gamma

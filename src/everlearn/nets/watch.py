@@ -1,0 +1,35 @@
+"""When to stop: a validation loss that no longer falls, and the weights of when it was lowest."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class Watch:
+    """Watches a loss, and keeps the weights of when it was lowest."""
+
+    def __init__(self, net: nn.Module, patience: int) -> None:
+        """Keep nothing yet.
+
+        Args:
+            patience: how often the loss may be no lower before it is over.
+        """
+        self._tensors = list(net.state_dict().values())
+        self._best: list[Tensor] = []
+        self._least, self._waited, self._patience = math.inf, 0, patience
+
+    def is_over(self, loss: float) -> bool:
+        """Take the next loss; say whether to stop."""
+        self._waited += 1
+        if loss < self._least:
+            self._least, self._waited = loss, 0
+            self._best = [tensor.clone() for tensor in self._tensors]
+        return self._waited >= self._patience
+
+    def restore(self) -> None:
+        """Go back to the best weights, if any were kept."""
+        if self._best:
+            torch._foreach_copy_(self._tensors, self._best)

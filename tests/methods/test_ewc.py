@@ -1,0 +1,161 @@
+"""Elastic weight consolidation: a plain loop that keeps every task's weights does the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, log_softmax
+
+from everlearn import Canvas, Stream
+from everlearn.methods import ewc, fine_tuning
+from everlearn.nets import build_net, fisher
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
+STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+PICTURES = Stream(
+    seed=1, tasks=2, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=16),
+    split=(0.9, 0.05, 0.05),
+)  # fmt: skip
+
+
+def make(stream: Any = STREAM, **changes: Any) -> ewc.EWC:
+    return ewc.EWC(stream, change_settings(ewc.Settings(), STUDY | changes, "ewc"), "cpu")
+
+
+def learn(learner: Any, first: int, last: int, stream: Any = STREAM) -> Any:
+    for index in range(first, last):
+        for _ in learner.learn(stream[index]):
+            pass
+    return learner
+
+
+def weights(learner: Any) -> list[Tensor]:
+    return list(learner.state()["net"].values())
+
+
+def same(ones: Any, twos: Any) -> bool:
+    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
+
+
+def measure(net: Any, own: list[Tensor], task: Any, samples: int, labels: str) -> list[Tensor]:
+    """The Fisher information, image by image."""
+    batch, chance = fisher.draw(task, samples, "cpu")
+    drawn = fisher.sample(net(batch.images).detach(), chance)
+    found = [torch.zeros_like(w) for w in own]
+    for image, unit in zip(
+        batch.images, drawn if labels == "sampled" else batch.labels, strict=True
+    ):
+        slopes = torch.autograd.grad(log_softmax(net(image[None]), 1)[0, unit], own)
+        for total, slope in zip(found, slopes, strict=True):
+            total += slope.square() / len(batch.labels)
+    return found
+
+
+def plain_loop(strength: float, decay: float | None, samples: int, labels: str) -> list[Tensor]:
+    """Every task's weights are kept; nothing is put together."""
+    net = build_net("mlp", 8, 6, 1, STREAM.seed)
+    own = list(net.parameters())
+    optimizer = torch.optim.Adam(own, lr=0.01)
+    terms: list[tuple[list[Tensor], list[Tensor]]] = []
+    for task in STREAM:
+        for batch in task.batches(16, 2):
+            loss = cross_entropy(net(batch.images), batch.labels)
+            for importance, old in terms:
+                parts = zip(importance, own, old, strict=True)
+                loss = loss + strength * sum((f * (w - o).square()).sum() for f, w, o in parts)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        new, here = measure(net, own, task, samples, labels), [w.detach().clone() for w in own]
+        if decay is None:
+            terms.append((new, here))
+        else:
+            last = terms[0][0] if terms else [torch.zeros_like(w) for w in own]
+            terms = [([decay * a + b for a, b in zip(last, new, strict=True)], here)]
+    return [w.detach() for w in own]
+
+
+@pytest.mark.parametrize(("decay", "labels"), [(None, "sampled"), (0.9, "sampled"), (None, "true")])
+def test_it_is_the_plain_loop(decay: float | None, labels: str) -> None:
+    learner = learn(make(strength=100.0, decay=decay, labels=labels, samples=30), 0, 3)
+    plain = plain_loop(100.0, decay, 30, labels)
+    for one, two in zip(weights(learner), plain, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_b3_right_after_a_task_nothing_pulls(decay: float | None) -> None:
+    learner = learn(make(decay=decay), 0, 1)
+    assert learner.anchor.importance.all.any()
+    for weight in learner.student.weights:
+        weight.grad = torch.zeros_like(weight)
+    assert learner.anchor.pull() == 0
+    assert not any(weight.grad.any() for weight in learner.student.weights)
+
+
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_b14_the_first_task_is_fine_tuning_to_the_bit(decay: float | None) -> None:
+    settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
+    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), 0, 1)
+    assert same(weights(learn(make(strength=100.0, decay=decay), 0, 1)), weights(plain))
+
+
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_a_loaded_state_goes_on_to_the_same_bits(decay: float | None) -> None:
+    first, second = learn(make(decay=decay), 0, 1), make(decay=decay)
+    second.load_state(first.state())
+    whole = learn(make(decay=decay), 0, 3)
+    assert same(weights(learn(second, 1, 3)), weights(whole))
+    assert same(second.state()["anchor"].values(), whole.state()["anchor"].values())
+
+
+def test_a_net_of_convolutions_is_held_too_and_goes_on_to_the_same_bits() -> None:
+    changes = {"net": "convnet-pooled", "samples": 20, "strength": 100.0}
+    first, second = learn(make(PICTURES, **changes), 0, 1, PICTURES), make(PICTURES, **changes)
+    second.load_state(first.state())
+    assert all(part.any() for part in first.anchor.importance.parts)
+    whole = learn(make(PICTURES, **changes), 0, 2, PICTURES)
+    assert same(weights(learn(second, 1, 2, PICTURES)), weights(whole))
+
+
+def test_what_is_kept_does_not_grow_with_tasks() -> None:
+    sizes = [
+        sum(part.numel() for part in learn(make(), 0, tasks).state()["anchor"].values())
+        for tasks in (1, 3)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_classes_not_met_take_no_part_where_the_softmax_leaves_them_out() -> None:
+    learner = learn(make(unmet=False), 0, 1)
+    head = learner.anchor.importance.parts[-1]  # biases of the outputs
+    assert head[:2].all()
+    assert not head[2:].any()
+
+
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown labels 'best'; known: sampled, true"):
+        make(labels="best")
+    with pytest.raises(ValueError, match="decay must lie in"):
+        make(decay=1.5)
+    with pytest.raises(ValueError, match="samples must lie in"):
+        make(samples=0)
+
+
+@pytest.mark.slow
+def test_b12_a_weak_hold_does_not_keep_the_toy_stream() -> None:
+    right = total = 0
+    for seed in range(3):
+        stream = Gaussians(seed=seed)
+        learner = learn(make(stream, **TOY, decay=0.9), 0, 5, stream)
+        for task in stream:
+            batch = task.test.batch(slice(None))
+            right += int((learner.predict(batch.images) == batch.labels).sum())
+            total += len(batch.labels)
+    assert right / total <= 0.30

@@ -1,0 +1,185 @@
+"""iCaRL: sigmoids that distil, exemplars by herding, answers by the nearest mean of exemplars."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from everlearn import Canvas, Stream
+from everlearn.memory import draw_rows
+from everlearn.methods.icarl import ICaRL, Settings
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+SMALL = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 16,
+    "epochs": 2,
+    "memory": 21,
+}
+POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
+PICTURES = Stream(
+    tasks=3, classes_per_task=3, values_per_factor=3, canvas=Canvas(size=16), scenario="domain"
+)
+
+
+def make(stream: Any = POINTS, **changes: Any) -> ICaRL:
+    return ICaRL(stream, change_settings(Settings(), SMALL | changes, "icarl"), "cpu")
+
+
+def learn(learner: ICaRL, tasks: list[int], stream: Any = POINTS) -> ICaRL:
+    for index in tasks:
+        for _ in learner.learn(stream[index]):
+            pass
+    return learner
+
+
+def same_net(one: ICaRL, other: ICaRL) -> bool:
+    pair = zip(one.state()["net"].values(), other.state()["net"].values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pair)
+
+
+def slow_loss(logits: Tensor, labels: Tensor, before: Tensor, old: int, met: int) -> Tensor:
+    """Equation of algorithm 3, image by image and class by class."""
+    total = torch.zeros(())
+    for row, label in enumerate(labels.tolist()):
+        for y in range(met):
+            g = logits[row, y].sigmoid()
+            q = before[row, y].sigmoid() if y < old else torch.tensor(float(y == label))
+            total = total - q * g.log() - (1 - q) * (1 - g).log()
+    return total / len(labels)
+
+
+@pytest.mark.parametrize("unmet", [False, True])
+def test_it_is_a_plain_loop_over_new_images_and_exemplars(unmet: bool) -> None:
+    learner = make(unmet=unmet, recalled=7, epochs=1)
+    net = deepcopy(learner.student.net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    for task in (POINTS[0], POINTS[1]):
+        teacher, used, old = deepcopy(net), learner.exemplars.used, 2 * task.index
+        met = 6 if unmet else old + 2
+        rows = used[draw_rows(POINTS.seed, task.index, len(used), 5, 7)] if old else None
+        kept = learner.buffer.state()["images"].clone(), learner.buffer.state()["units"].clone()
+        for step, (loss, batch) in enumerate(
+            zip(learner.learn(task), task.batches(16), strict=True)
+        ):
+            images, labels = batch.images, batch.labels
+            if rows is not None:
+                images = torch.cat([images, kept[0][rows[step]]])
+                labels = torch.cat([labels, kept[1][rows[step]]])
+            with torch.no_grad():
+                before = teacher(images)
+            slow = slow_loss(net(images), labels, before, old, met)
+            optimizer.zero_grad()
+            slow.backward()
+            optimizer.step()
+            torch.testing.assert_close(loss, slow.detach(), rtol=1e-4, atol=1e-5)
+    for a, b in zip(learner.student.net.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_old_outputs_do_not_move_while_the_net_is_its_own_teacher() -> None:
+    learner = learn(make(momentum=0.0), [0])
+    before = learner.student.net.head.weight.detach().clone()
+    next(learner.learn(POINTS[1]))
+    after = learner.student.net.head.weight.detach()
+    torch.testing.assert_close(after[:2], before[:2], rtol=0, atol=1e-7)
+    assert not torch.allclose(after[2:4], before[2:4])
+    assert torch.equal(after[4:], before[4:])
+
+
+def nearest(learner: ICaRL, images: Tensor) -> Tensor:
+    """Algorithm 1, class by class."""
+    net, units = learner.student.net, learner.exemplars.state()["units"]
+    with torch.no_grad():
+        seen = normalize(net.features(images), dim=1)
+        means = []
+        for label in range(6):
+            rows = (units == label).nonzero()[:, 0]
+            own = normalize(net.features(learner.buffer.images(rows)), dim=1).mean(0)
+            means.append(own / own.norm() if len(rows) else torch.full((64,), torch.inf))
+    return (seen[:, None] - torch.stack(means)).norm(dim=2).argmin(1)
+
+
+def test_it_names_the_nearest_mean_of_exemplars_by_the_net_of_now() -> None:
+    learner = learn(make(), [0, 1])
+    images = torch.cat([task.test.batch(slice(None)).images for task in POINTS])
+    stale = learner.predict(images)
+    assert torch.equal(stale, nearest(learner, images))
+    for _ in learner.learn(POINTS[2]):
+        assert torch.equal(learner.predict(images), nearest(learner, images))
+    assert not torch.equal(learner.predict(images), stale)
+    assert torch.equal(learner.predict(images), nearest(learner, images))
+
+
+def test_each_class_has_its_share_of_the_memory() -> None:
+    learner = make()
+    for task, share in zip(POINTS, (10, 5, 3), strict=True):
+        learn(learner, [task.index])
+        units = learner.buffer.units(torch.from_numpy(learner.exemplars.used))
+        assert torch.bincount(units).tolist() == [share] * (2 * task.index + 2)
+
+
+def test_classes_that_come_back_learn_their_labels_and_are_remembered_anew() -> None:
+    settings = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1, "memory": 30}
+    learner = make(PICTURES, **settings)
+    for task in PICTURES:
+        learn(learner, [task.index], PICTURES)
+        assert not learner.past.any()
+        rows = torch.from_numpy(learner.exemplars.used)
+        assert torch.bincount(learner.buffer.units(rows)).tolist() == [10, 10, 10]
+    known = {
+        image.numpy().tobytes(): (task.index, int(label))
+        for task in PICTURES
+        for image, label in zip(*task.train.batch(slice(None))[:2], strict=True)
+    }
+    found = [known[image.numpy().tobytes()] for image in learner.buffer.images(rows)]
+    assert [label for _, label in found] == learner.buffer.units(rows).tolist()
+    assert len({task for task, _ in found}) > 1
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    images = POINTS[0].test.batch(slice(None)).images
+    whole, second = learn(make(), [0, 1, 2]), make()
+    assert (second.predict(images) == -1).all()
+    second.load_state(learn(make(), [0, 1]).state())
+    learn(second, [2])
+    assert same_net(whole, second)
+    assert torch.equal(whole.predict(images), second.predict(images))
+    for name, kept in whole.exemplars.state().items():
+        assert torch.equal(kept, second.exemplars.state()[name])
+
+
+def test_classes_without_exemplars_are_not_named() -> None:
+    learner, images = make(), POINTS[0].test.batch(slice(None)).images
+    assert (learner.predict(images) == -1).all()
+    learn(learner, [0])
+    assert set(learner.predict(images, [1, 5]).tolist()) == {1}
+    assert (learner.predict(images, [5]) == -1).all()
+    assert len(set(learn(make(memory=3), [0, 1, 2]).predict(images).tolist())) <= 3
+
+
+def test_an_online_stream_is_refused() -> None:
+    with pytest.raises(ValueError, match="an online stream shows them once"):
+        make(POINTS.with_changes(online=True), epochs=1)
+
+
+@pytest.mark.parametrize("name", ["memory", "recalled"])
+def test_settings_out_of_range_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        make(**{name: 0})
+
+
+def test_it_forgets_little_on_the_toy_stream() -> None:
+    stream = Gaussians(seed=0)
+    learner = learn(make(stream, batch_size=32, memory=50), list(range(5)), stream)
+    batches = [task.test.batch(slice(None)) for task in stream]
+    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
+    assert right.float().mean() > 0.9

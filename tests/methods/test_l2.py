@@ -1,0 +1,91 @@
+"""L2 to the last weights: a plain loop with the penalty in its loss does the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from everlearn.methods import fine_tuning, l2
+from everlearn.nets import build_net
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
+STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+
+
+def make(**changes: Any) -> l2.L2:
+    return l2.L2(STREAM, change_settings(l2.Settings(), STUDY | changes, "l2"), "cpu")
+
+
+def learn(learner: Any, first: int, last: int) -> Any:
+    for index in range(first, last):
+        for _ in learner.learn(STREAM[index]):
+            pass
+    return learner
+
+
+def weights(learner: Any) -> list[torch.Tensor]:
+    return list(learner.state()["net"].values())
+
+
+def same(ones: Any, twos: Any) -> bool:
+    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
+
+
+def plain_loop(strength: float) -> list[torch.Tensor]:
+    net = build_net("mlp", 8, 6, 1, STREAM.seed)
+    own = list(net.parameters())
+    optimizer, old = torch.optim.Adam(own, lr=0.01), None
+    for task in STREAM:
+        for batch in task.batches(16, 2):
+            loss = cross_entropy(net(batch.images), batch.labels)
+            if old is not None:
+                far = sum((w - o).square().sum() for w, o in zip(own, old, strict=True))
+                loss = loss + strength * far
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        old = [weight.detach().clone() for weight in own]
+    return [weight.detach() for weight in own]
+
+
+def test_it_is_the_plain_loop() -> None:
+    for one, two in zip(weights(learn(make(strength=2.0), 0, 3)), plain_loop(2.0), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
+
+
+def test_b3_right_after_a_task_nothing_pulls() -> None:
+    learner = learn(make(), 0, 1)
+    for weight in learner.student.weights:
+        weight.grad = torch.zeros_like(weight)
+    assert learner.anchor.pull() == 0
+    assert not any(weight.grad.any() for weight in learner.student.weights)
+
+
+def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
+    settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
+    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), 0, 1)
+    assert same(weights(learn(make(strength=100.0), 0, 1)), weights(plain))
+
+
+def test_a_stronger_hold_keeps_weights_nearer() -> None:
+    start, moves = weights(learn(make(), 0, 1)), []
+    for strength in (0.0, 1.0, 100.0):
+        end = weights(learn(make(strength=strength), 0, 2))
+        moves.append(sum(float((a - b).square().sum()) for a, b in zip(start, end, strict=True)))
+    assert moves[0] > 2 * moves[1] > 4 * moves[2]
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    first, second = learn(make(), 0, 1), make()
+    second.load_state(first.state())
+    assert same(weights(learn(second, 1, 3)), weights(learn(make(), 0, 3)))
+
+
+def test_a_wrong_strength_is_refused() -> None:
+    with pytest.raises(ValueError, match="strength must lie in"):
+        make(strength=-1.0)

@@ -1,0 +1,123 @@
+"""Learning without forgetting: only old classes are distilled, from the net before the task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, kl_div, log_softmax
+
+from everlearn.methods import fine_tuning, lwf
+from everlearn.nets import build_net
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
+STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+
+
+def make(stream: Any = STREAM, **changes: Any) -> lwf.LwF:
+    return lwf.LwF(stream, change_settings(lwf.Settings(), STUDY | changes, "lwf"), "cpu")
+
+
+def tune(**changes: Any) -> fine_tuning.FineTuning:
+    settings = change_settings(fine_tuning.Settings(), STUDY | changes, "fine-tuning")
+    return fine_tuning.FineTuning(STREAM, settings, "cpu")
+
+
+def learn(learner: Any, first: int, last: int, stream: Any = STREAM) -> Any:
+    for index in range(first, last):
+        for _ in learner.learn(stream[index]):
+            pass
+    return learner
+
+
+def weights(learner: Any) -> list[Tensor]:
+    return list(learner.state()["net"].values())
+
+
+def same(ones: Any, twos: Any) -> bool:
+    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
+
+
+def plain_loop(weight: float, temperature: float) -> list[Tensor]:
+    net, teacher = (build_net("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for task in STREAM:
+        past = 2 * task.index
+        teacher.load_state_dict(net.state_dict())
+        for batch in task.batches(16, 2):
+            logits = net(batch.images)
+            loss = cross_entropy(logits, batch.labels)
+            if past:
+                old = log_softmax(teacher(batch.images).detach()[:, :past] / temperature, 1)
+                new = log_softmax(logits[:, :past] / temperature, 1)
+                loss = loss + weight * kl_div(new, old, reduction="batchmean", log_target=True)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return [value.detach() for value in net.parameters()]
+
+
+def test_it_is_the_plain_loop() -> None:
+    learner = learn(make(weight=3.0, temperature=1.5), 0, 3)
+    for one, two in zip(weights(learner), plain_loop(3.0, 1.5), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
+
+
+def test_b6_a_student_that_is_its_teacher_takes_the_step_of_fine_tuning() -> None:
+    """A net without normalisation answers as its teacher in its first step of a task."""
+    sgd = {"optimizer": "sgd", "momentum": 0.0}
+    student, plain = learn(make(**sgd, weight=1000.0), 0, 1), learn(tune(**sgd), 0, 1)
+    next(iter(student.learn(STREAM[1])))
+    next(iter(plain.learn(STREAM[1])))
+    for one, two in zip(weights(student), weights(plain), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-5)
+
+
+def test_b6_only_classes_of_earlier_tasks_are_distilled() -> None:
+    learner = make()
+    for tasks in range(3):
+        assert learner.past.tolist() == [unit < 2 * tasks for unit in range(6)]
+        learn(learner, tasks, tasks + 1)
+
+
+def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
+    assert same(weights(learn(make(weight=100.0), 0, 1)), weights(learn(tune(), 0, 1)))
+
+
+def test_the_teacher_stays_while_a_task_is_learned() -> None:
+    learner = learn(make(), 0, 1)
+    before = [value.clone() for value in learner.teacher.state_dict().values()]
+    for _ in learner.learn(STREAM[1]):
+        assert same(learner.teacher.state_dict().values(), before)
+    assert same(learner.teacher.state_dict().values(), weights(learner))
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    first, second = learn(make(), 0, 1), make()
+    second.load_state(first.state())
+    assert same(weights(learn(second, 1, 3)), weights(learn(make(), 0, 3)))
+
+
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(ValueError, match="weight must lie in"):
+        make(weight=-1.0)
+    with pytest.raises(ValueError, match="temperature must lie in"):
+        make(temperature=0.0)
+
+
+@pytest.mark.slow
+def test_b12_it_does_not_keep_the_toy_stream() -> None:
+    right = total = 0
+    for seed in range(3):
+        stream = Gaussians(seed=seed)
+        learner = learn(make(stream, **TOY), 0, 5, stream)
+        for task in stream:
+            batch = task.test.batch(slice(None))
+            right += int((learner.predict(batch.images) == batch.labels).sum())
+            total += len(batch.labels)
+    assert right / total <= 0.30

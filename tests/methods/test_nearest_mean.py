@@ -1,0 +1,149 @@
+"""The nearest class mean: a net that is frozen after its first task, and one mean a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from everlearn import Canvas, Stream
+from everlearn.learner import Learner
+from everlearn.methods import build
+from everlearn.methods.nearest_mean import NearestMean, Settings
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+SMALL = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 16, "epochs": 2}
+POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
+PICTURES = Stream(tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16))
+NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
+
+
+def make(stream: Any = POINTS, **changes: Any) -> NearestMean:
+    return NearestMean(stream, change_settings(Settings(), changes, "nearest-mean"), "cpu")
+
+
+def learn(learner: Any, stream: Any, tasks: list[int]) -> Any:
+    for index in tasks:
+        for _ in learner.learn(stream[index]):
+            pass
+    return learner
+
+
+def nets(learner: Learner) -> list[torch.Tensor]:
+    return [value.clone() for value in learner.state()["net"].values()]
+
+
+def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_b14_the_first_task_is_learned_as_fine_tuning_learns_it() -> None:
+    naive = learn(build("fine-tuning", PICTURES, "cpu", **NET), PICTURES, [0])
+    assert same(nets(learn(make(PICTURES, **NET), PICTURES, [0])), nets(naive))
+
+
+@pytest.mark.parametrize("trained", [0, 1, 2])
+def test_the_net_is_frozen_after_the_tasks_it_is_to_learn(trained: int) -> None:
+    learner = make(PICTURES, **NET, trained=trained)
+    changed = []
+    for task in PICTURES:
+        before = nets(learner)
+        learn(learner, {0: task}, [0])
+        changed.append(not same(nets(learner), before))
+    assert changed == [trained > 0, trained > 1]
+
+
+def test_means_are_those_of_all_training_images_of_a_class() -> None:
+    learner = learn(make(PICTURES, **NET), PICTURES, [0, 1])
+    net = learner.student.net.eval()
+    for task in PICTURES:
+        batch = task.train.batch(slice(None))
+        with torch.no_grad():
+            seen = net.features(batch.images).double()
+        for label in task.classes:
+            own = seen[batch.labels == label]
+            assert learner.counts[label] == len(own)
+            torch.testing.assert_close(
+                learner.sums[label] / len(own), own.mean(0), rtol=1e-5, atol=1e-6
+            )
+
+
+def test_it_names_the_nearest_mean() -> None:
+    learner = learn(make(**SMALL), POINTS, [0, 1])
+    images = torch.cat([task.test.batch(slice(None)).images for task in POINTS])
+    means = (learner.sums / learner.counts[:, None])[:4]
+    with torch.no_grad():
+        far = torch.cdist(learner.student.net.features(images).double(), means)
+    assert torch.equal(learner.predict(images), far.argmin(1))
+    assert torch.equal(learner.predict(images, [3, 1]), far[:, [1, 3]].argmin(1) * 2 + 1)
+
+
+def test_classes_without_a_mean_are_not_named() -> None:
+    learner, images = make(**SMALL), POINTS[0].test.batch(slice(None)).images
+    assert (learner.predict(images) == -1).all()
+    learn(learner, POINTS, [0])
+    assert set(learner.predict(images).tolist()) == {0, 1}
+    assert set(learner.predict(images, [1, 5]).tolist()) == {1}
+    assert (learner.predict(images, [5]) == -1).all()
+
+
+def test_frozen_from_the_start_it_does_not_matter_in_which_order_tasks_come() -> None:
+    one, other = (
+        learn(make(**SMALL, trained=0), POINTS, order) for order in ([0, 1, 2], [2, 0, 1])
+    )
+    torch.testing.assert_close(one.sums, other.sums)
+    assert torch.equal(one.counts, other.counts)
+
+
+def test_a_class_that_comes_back_adds_to_its_mean() -> None:
+    stream = PICTURES.with_changes(scenario="domain")
+    learner = learn(make(stream, **NET), stream, [0, 1])
+    rows = [len(stream[index].train) for index in (0, 1)]
+    assert learner.counts.sum() == sum(rows)
+    assert (learner.counts > 0).sum() == len(stream[0].classes)
+
+
+def test_a_task_that_is_only_averaged_has_no_loss_and_a_step_a_batch() -> None:
+    learner = make(**SMALL)
+    first, second = ([float(loss) for loss in learner.learn(POINTS[index])] for index in (0, 1))
+    assert len(first) == 10
+    assert min(first) > 0
+    assert second == [0.0] * 5
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    for tasks, settings in ((1, SMALL), (1, SMALL | {"trained": 2}), (2, SMALL)):
+        whole, second = make(**settings), make(**settings)
+        second.load_state(learn(make(**settings), POINTS, list(range(tasks))).state())
+        learn(second, POINTS, list(range(tasks, 3)))
+        learn(whole, POINTS, [0, 1, 2])
+        assert same(nets(whole), nets(second))
+        assert torch.equal(whole.sums, second.sums)
+        assert torch.equal(whole.counts, second.counts)
+
+
+def test_the_optimiser_of_a_frozen_net_is_not_stored() -> None:
+    learner = make(**SMALL)
+    assert learner.state()["optimizer"]
+    assert not learn(learner, POINTS, [0]).state()["optimizer"]
+
+
+def test_an_online_stream_needs_a_net_that_learns_nothing() -> None:
+    online = POINTS.with_changes(online=True)
+    with pytest.raises(ValueError, match="online stream shows them once; give trained=0"):
+        make(online, **SMALL | {"epochs": 1})
+    assert (
+        learn(make(online, **SMALL | {"epochs": 1, "trained": 0}), online, [0]).counts.sum() == 80
+    )
+
+
+def test_it_forgets_little_on_the_toy_stream() -> None:
+    stream = Gaussians(seed=0)
+    learner = learn(
+        make(stream, **SMALL | {"batch_size": 32, "trained": 0}), stream, list(range(5))
+    )
+    batches = [task.test.batch(slice(None)) for task in stream]
+    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
+    assert right.float().mean() > 0.9

@@ -1,0 +1,216 @@
+"""PCR and HPCR: a softmax over the classes of a batch, beside what was said of old images."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, mse_loss
+
+from everlearn import Canvas, Stream
+from everlearn.exam.costs import count_bytes
+from everlearn.memory import Reservoir, draw_rows
+from everlearn.methods import build
+from everlearn.nets.proxy import tau_at
+from everlearn.stream import Gaussians
+
+TAU = 0.09
+TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "momentum": 0.9, "batch_size": 32}
+SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
+POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
+IMAGES = Stream(
+    tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), first_class=100
+)
+CONVNET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 2, "memory": 60}
+HOLISTIC = {"wave": True, "alpha": 0.1, "beta": 0.5}
+
+
+def learn(learner: Any, tasks: Any) -> Any:
+    for task in tasks:
+        for _ in learner.learn(task):
+            pass
+    return learner
+
+
+class Plain:
+    """The definition in the words of the paper: proxies are picked one by one, images row by row."""
+
+    def __init__(self, net: Any, wave: bool, alpha: float, beta: float) -> None:
+        self.net, self.wave, self.alpha, self.beta = net, wave, alpha, beta
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+        self.choice, self.kept = Reservoir(20, POINTS.seed), dict[int, Any]()
+
+    def learn(self, task: Any) -> list[float]:
+        rows = draw_rows(POINTS.seed, task.index, len(self.kept), 10, 16)
+        losses = []
+        for step, batch in enumerate(task.batches(16, epochs=2)):
+            old = [self.kept[row] for row in rows[step]] if len(rows) else []
+            loss = self.loss(batch, old, tau_at(step) if self.wave else 1.0)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            losses.append(loss.item())
+        batch = task.train.batch(slice(None))
+        for item, slot in zip(*self.choice.admit(task.index, batch.labels), strict=True):
+            seen = self.net.features(batch.images[item][None])[0].detach()
+            logits = cosine_similarity(seen, self.net.head.weight.detach()) / TAU
+            self.kept[slot] = batch.images[item], batch.labels[item], seen, logits
+        return losses
+
+    def loss(self, batch: Any, old: list[Any], wave: float) -> Any:
+        images = torch.stack([*batch.images, *(one[0] for one in old)])
+        labels = torch.stack([*batch.labels, *(one[1] for one in old)])
+        features, proxies = self.net.features(images), self.net.head.weight[labels]
+        logits = cosine_similarity(features[:, None], proxies, dim=2) / TAU
+        loss = -wave * logits.log_softmax(1).diagonal().mean()
+        if old:
+            now, then = logits[16:], torch.stack([one[3][labels] for one in old])
+            loss = loss + self.alpha * mse_loss(now, then)
+            loss = loss + self.beta * unlike(features[16:], torch.stack([one[2] for one in old]))
+        return loss
+
+
+def unlike(features: Tensor, stored: Tensor) -> Tensor:
+    """The cross-entropy of how alike each is to the others, under how alike it was."""
+    total = torch.zeros(())
+    for row in range(len(features)):
+        others = torch.arange(len(features)) != row
+        now = cosine_similarity(features[row], features[others]) / TAU
+        was = cosine_similarity(stored[row], stored[others]) / TAU
+        total = total - (was.softmax(0) * now.log_softmax(0)).sum()
+    return total / len(features)
+
+
+@pytest.mark.parametrize(
+    ("name", "wave", "alpha", "beta"),
+    [
+        ("pcr", False, 0.0, 0.0),
+        ("pcr", True, 0.0, 0.0),
+        ("pcr", False, 0.3, 0.0),
+        ("pcr", False, 0.0, 0.5),
+        ("hpcr", True, 0.1, 0.5),
+    ],
+)
+def test_it_is_a_plain_loop(name: str, wave: bool, alpha: float, beta: float) -> None:
+    changes = {"wave": wave, "alpha": alpha, "beta": beta} if name == "pcr" else {}
+    learner: Any = build(name, POINTS, "cpu", **SMALL, **changes)
+    plain = Plain(deepcopy(learner.student.net), wave, alpha, beta)
+    for task in POINTS:
+        losses = [float(loss) for loss in learner.learn(task)]
+        np.testing.assert_allclose(losses, plain.learn(task), rtol=1e-4)
+    for one, two in zip(learner.student.weights, plain.net.parameters(), strict=True):
+        torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-4)
+
+
+def test_what_is_kept_is_what_the_net_said_when_the_task_had_been_learned() -> None:
+    learner: Any = build("hpcr", IMAGES, "cpu", **CONVNET)
+    rows, first = torch.arange(60), said_after(learner, 0)
+    before = learner.buffer.logits(rows)
+    torch.testing.assert_close(before, first)
+    second = said_after(learner, 1)
+    now, new = learner.buffer.logits(rows), learner.buffer.units(rows) >= 2
+    assert 0 < new.sum() < 60
+    torch.testing.assert_close(now[new], second[new])
+    assert torch.equal(now[~new], before[~new])
+
+
+def said_after(learner: Any, index: int) -> Tensor:
+    """Features and logits of all that is kept once a task has been learned, by the kept moments."""
+    learn(learner, [IMAGES[index]])
+    net = deepcopy(learner.student.net).eval()
+    with torch.no_grad():
+        features = net.features(learner.buffer.images(torch.arange(60)))
+    logits = cosine_similarity(features[:, None], net.head.weight.detach(), dim=2) / TAU
+    return torch.cat([features, logits], 1)
+
+
+@pytest.mark.parametrize("name", ["pcr", "hpcr"])
+def test_answers_are_the_nearest_proxies_of_classes_met(name: str) -> None:
+    learner: Any = build(name, IMAGES, "cpu", **CONVNET)
+    images = IMAGES[0].test.batch(slice(None)).images
+    assert (learner.predict(images) == -1).all()
+    learn(learner, [IMAGES[0]])
+    net = deepcopy(learner.student.net).eval()
+    cosines = cosine_similarity(net.features(images)[:, None], net.head.weight, dim=2)
+    assert torch.equal(learner.predict(images), 100 + cosines[:, :2].argmax(1))
+    assert torch.equal(learner.predict(images, [101, 103]), 101 + 2 * cosines[:, 1::2].argmax(1))
+
+
+def test_neither_the_lengths_of_proxies_nor_biases_matter_to_answers() -> None:
+    learner: Any = learn(build("pcr", POINTS, "cpu", **SMALL), POINTS)
+    images, head = POINTS[0].test.batch(slice(None)).images, learner.student.net.head
+    answers = learner.predict(images)
+    assert {0, 1} <= set(answers.tolist())
+    with torch.no_grad():
+        head.weight[::2] *= 100.0
+        head.bias[1] += 1e3
+    assert torch.equal(learner.predict(images), answers)
+
+
+def test_proxies_of_classes_that_are_not_in_a_batch_stay() -> None:
+    learner: Any = build("pcr", POINTS, "cpu", **SMALL)
+    before = learner.student.net.head.weight.detach().clone()
+    learn(learner, [POINTS[0]])
+    same = (learner.student.net.head.weight == before).all(1)
+    assert same.tolist() == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(("changes", "numbers"), [({}, 0), (HOLISTIC, 64 + 6)])
+def test_b18_the_buffer_never_holds_more_than_its_memory(
+    changes: dict[str, Any], numbers: int
+) -> None:
+    learner: Any = build("pcr", POINTS, "cpu", **SMALL | {"memory": 90}, **changes)
+    for number, task in enumerate(POINTS):
+        learn(learner, [task])
+        held = min(90, 80 * (number + 1))
+        assert learner.buffer.filled == len(learner.choice.used) == held
+        # A point of 8 numbers, its class, and what was said of it.
+        assert count_bytes(learner.state()["memory"]) == held * (8 * 4 + 8 + 4 * numbers)
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    whole: Any = learn(build("hpcr", POINTS, "cpu", **SMALL), POINTS)
+    first: Any = learn(build("hpcr", POINTS, "cpu", **SMALL), [POINTS[0]])
+    second: Any = build("hpcr", POINTS, "cpu", **SMALL)
+    second.load_state(first.state())
+    learn(second, [POINTS[1], POINTS[2]])
+    for part in ("net", "memory"):
+        pairs = zip(whole.state()[part].values(), second.state()[part].values(), strict=True)
+        assert all(torch.equal(one, two) for one, two in pairs)
+
+
+def test_a_single_old_image_has_no_others_to_be_like() -> None:
+    learner: Any = build("hpcr", POINTS, "cpu", **SMALL | {"batch_size": 1, "epochs": 1})
+    learn(learner, [POINTS[0]])
+    assert all(loss.isfinite() for loss in learner.learn(POINTS[1]))
+
+
+def test_classes_may_come_back() -> None:
+    learner: Any = build("hpcr", IMAGES.with_changes(scenario="domain"), "cpu", **CONVNET)
+    for task in IMAGES.with_changes(scenario="domain"):
+        assert all(loss.isfinite() for loss in learner.learn(task))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("memory", 0), ("tau", 0), ("alpha", -1), ("beta", -1)]
+)
+def test_settings_out_of_range_are_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must"):
+        build("pcr", POINTS, "cpu", **{name: value})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pcr", "hpcr"])
+def test_points_are_remembered_better_than_by_plain_replay(name: str) -> None:
+    stream = Gaussians()
+    tests = [task.test.batch(slice(None)) for task in stream]
+    shares = []
+    for other in (name, "er"):
+        learner: Any = learn(build(other, stream, "cpu", **TOY, epochs=5, memory=50), stream)
+        right = [learner.predict(batch.images) == batch.labels for batch in tests]
+        shares.append(torch.cat(right).float().mean())
+    assert shares[0] > shares[1] + 0.05

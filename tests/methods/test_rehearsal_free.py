@@ -1,0 +1,110 @@
+"""A mixture of four: each alone is the method it is named after, and one that is off costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from everlearn.methods import ewc, fine_tuning, l2, lwf, rehearsal_free
+from everlearn.nets import build_net
+from everlearn.settings import change_settings
+from everlearn.stream import Gaussians
+
+STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
+STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+OFF = {"prediction": 0.0, "feature": 0.0, "l2": 0.0, "ewc": 0.0}
+ALL = {"prediction": 1.0, "feature": 0.5, "l2": 0.2, "ewc": 3.0}
+
+
+def make(**changes: Any) -> rehearsal_free.RehearsalFree:
+    settings = change_settings(rehearsal_free.Settings(), STUDY | changes, "rehearsal-free")
+    return rehearsal_free.RehearsalFree(STREAM, settings, "cpu")
+
+
+def other(module: Any, name: str, **changes: Any) -> Any:
+    settings = change_settings(module.Settings(), STUDY | changes, name)
+    return getattr(module, name)(STREAM, settings, "cpu")
+
+
+def learn(learner: Any, first: int, last: int) -> Any:
+    for index in range(first, last):
+        for _ in learner.learn(STREAM[index]):
+            pass
+    return learner
+
+
+def weights(learner: Any) -> list[Tensor]:
+    return list(learner.state()["net"].values())
+
+
+def same(ones: Any, twos: Any) -> bool:
+    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "alone"),
+    [
+        ({}, (fine_tuning, "FineTuning", {})),
+        ({"prediction": 2.0}, (lwf, "LwF", {"weight": 2.0})),
+        ({"l2": 2.0}, (l2, "L2", {"strength": 2.0})),
+        ({"ewc": 100.0}, (ewc, "EWC", {"strength": 100.0})),
+    ],
+)
+def test_each_alone_is_the_method_it_is_named_after(changes: Any, alone: Any) -> None:
+    module, name, told = alone
+    mixed, single = learn(make(**OFF | changes), 0, 3), learn(other(module, name, **told), 0, 3)
+    for one, two in zip(weights(mixed), weights(single), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
+
+
+def test_feature_distillation_is_the_plain_loop() -> None:
+    net, teacher = (build_net("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for task in STREAM:
+        teacher.load_state_dict(net.state_dict())
+        for batch in task.batches(16, 2):
+            loss = cross_entropy(net(batch.images), batch.labels)
+            if task.index:
+                off = net.features(batch.images) - teacher.features(batch.images).detach()
+                loss = loss + 0.5 * off.square().sum() / len(off)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    mixed = learn(make(**OFF | {"feature": 0.5}), 0, 3)
+    for one, two in zip(weights(mixed), net.parameters(), strict=True):
+        torch.testing.assert_close(one, two.detach(), rtol=1e-3, atol=1e-5)
+
+
+def test_features_and_logits_of_one_pass_are_those_of_two() -> None:
+    net = build_net("convnet-pooled", 1, 5, 8, seed=0).eval()
+    images = torch.rand(3, 1, 8, 8)
+    both = rehearsal_free.Both(net)(images)
+    assert torch.equal(both, torch.cat([net.features(images), net(images)], 1))
+
+
+def test_what_is_off_is_not_there() -> None:
+    learner = make(**OFF)
+    assert learner.teacher is None
+    assert learner.l2 == learner.ewc == []
+    assert learn(learner, 0, 2).state()["anchor"] == []
+
+
+def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
+    plain = learn(other(fine_tuning, "FineTuning"), 0, 1)
+    assert same(weights(learn(make(**ALL), 0, 1)), weights(plain))
+
+
+def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+    first, second = learn(make(**ALL), 0, 1), make(**ALL)
+    second.load_state(first.state())
+    assert same(weights(learn(second, 1, 3)), weights(learn(make(**ALL), 0, 3)))
+
+
+@pytest.mark.parametrize("name", ["prediction", "feature", "l2", "ewc", "temperature", "samples"])
+def test_wrong_settings_are_refused(name: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        make(**{name: -1})

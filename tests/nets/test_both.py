@@ -1,0 +1,16 @@
+"""One pass gives what two give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from everlearn.nets import build_net
+from everlearn.nets.both import Both
+
+
+def test_features_and_logits_of_one_pass_are_those_of_two() -> None:
+    net: Any = build_net("convnet-pooled", 1, 5, 8, seed=0).eval()
+    images = torch.rand(3, 1, 8, 8)
+    assert torch.equal(Both(net)(images), torch.cat([net.features(images), net(images)], 1))

@@ -1,0 +1,257 @@
+"""Weights of a vision transformer: from files of two namings, checked, and never from pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from everlearn.nets.seeded import seeded
+from everlearn.nets.vit import CONFIGS, Config, ViT
+from everlearn.nets.vit.weights import digest, find_config, load_vit, save_vit
+from everlearn.stream.arrays.files import data_folder
+
+SMALL = Config(16, 2, 2, 4, 12, 24, 3, mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6))
+POOLED = "weights/vit_small_patch14_dinov2_saliency_fp16.npz"
+Tensors = dict[str, torch.Tensor]
+
+
+def build(config: Config = SMALL, seed: int = 3) -> ViT:
+    with seeded(seed):
+        net = ViT(config)
+        for weight in net.parameters():
+            torch.nn.init.normal_(weight)
+    return net
+
+
+def by_transformers(net: ViT, prefix: str = "") -> Tensors:
+    """The same weights by the names of transformers, written out."""
+    weights = net.state_dict()
+    out = {
+        "embeddings.cls_token": weights["cls_token"],
+        "embeddings.position_embeddings": weights["pos_embed"],
+        "embeddings.patch_embeddings.projection.weight": weights["patch_embed.proj.weight"],
+        "embeddings.patch_embeddings.projection.bias": weights["patch_embed.proj.bias"],
+        "layernorm.weight": weights["norm.weight"],
+        "layernorm.bias": weights["norm.bias"],
+    }
+    for block in range(net.config.depth):
+        ours, theirs = f"blocks.{block}", f"encoder.layer.{block}"
+        for kind in ("weight", "bias"):
+            query, key, value = weights[f"{ours}.attn.qkv.{kind}"].chunk(3)
+            out[f"{theirs}.attention.attention.query.{kind}"] = query
+            out[f"{theirs}.attention.attention.key.{kind}"] = key
+            out[f"{theirs}.attention.attention.value.{kind}"] = value
+            out[f"{theirs}.attention.output.dense.{kind}"] = weights[f"{ours}.attn.proj.{kind}"]
+            out[f"{theirs}.layernorm_before.{kind}"] = weights[f"{ours}.norm1.{kind}"]
+            out[f"{theirs}.layernorm_after.{kind}"] = weights[f"{ours}.norm2.{kind}"]
+            out[f"{theirs}.intermediate.dense.{kind}"] = weights[f"{ours}.mlp.fc1.{kind}"]
+            out[f"{theirs}.output.dense.{kind}"] = weights[f"{ours}.mlp.fc2.{kind}"]
+    return {prefix + name: tensor for name, tensor in out.items()}
+
+
+def write_safetensors(path: Path, tensors: Tensors, kind: str = "F32") -> Path:
+    kinds = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+    head: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    body = b""
+    for name, tensor in tensors.items():
+        content = tensor.to(kinds[kind]).contiguous().view(torch.uint8).numpy().tobytes()
+        places = [len(body), len(body) + len(content)]
+        head[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": places}
+        body += content
+    text = json.dumps(head).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    return path
+
+
+def write_npz(path: Path, tensors: Tensors) -> Path:
+    np.savez(path, **{name: tensor.numpy() for name, tensor in tensors.items()})
+    return path
+
+
+def write_folder(folder: Path, tensors: Tensors) -> Path:
+    folder.mkdir()
+    write_safetensors(folder / "model.safetensors", tensors)
+    (folder / "config.json").write_text(json.dumps({"num_attention_heads": SMALL.heads}))
+    (folder / "preprocessor_config.json").write_text(
+        json.dumps({"image_mean": SMALL.mean, "image_std": SMALL.std})
+    )
+    return folder
+
+
+def assert_same(one: ViT, two: ViT) -> None:
+    assert one.config == two.config
+    ours, theirs = one.state_dict(), two.state_dict()
+    assert set(ours) == set(theirs)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_what_is_saved_is_loaded_with_what_was_said_about_it(tmp_path: Path) -> None:
+    net = build()
+    path = save_vit(tmp_path / "deep" / "net.npz", net, {"maker": "a test", "steps": 3})
+    loaded = load_vit(path)
+    assert_same(loaded.net, net)
+    assert (loaded.about["maker"], loaded.about["steps"]) == ("a test", 3)
+    assert [one.name for one in path.parent.iterdir()] == ["net.npz"]
+
+
+def test_loading_leaves_the_generator_alone(tmp_path: Path) -> None:
+    path, before = save_vit(tmp_path / "net.npz", build(), {}), torch.random.get_rng_state()
+    load_vit(path)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("prefix", ["", "vit."])
+def test_a_folder_of_transformers_is_the_same_net(tmp_path: Path, prefix: str) -> None:
+    net = build()
+    heads = {"pooler.dense.weight": torch.zeros(16, 16), "classifier.bias": torch.zeros(10)}
+    folder = write_folder(tmp_path / "model", by_transformers(net, prefix) | heads)
+    assert_same(load_vit(folder).net, net)
+
+
+def test_a_plain_file_by_the_names_of_timm_is_known_by_its_shapes(tmp_path: Path) -> None:
+    net = build(CONFIGS["vit-test"])
+    found = load_vit(write_npz(tmp_path / "net.npz", net.state_dict())).net
+    assert_same(found, net)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_known_transformers_are_known_by_their_shapes(name: str) -> None:
+    with torch.device("meta"):
+        net = ViT(CONFIGS[name])
+    assert find_config(net.state_dict(), {}) == CONFIGS[name]
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_short_numbers_are_widened(tmp_path: Path, kind: str) -> None:
+    net = build(CONFIGS["vit-test"])
+    path = write_safetensors(tmp_path / "net.safetensors", net.state_dict(), kind)
+    short = torch.float16 if kind == "F16" else torch.bfloat16
+    found = load_vit(path).net.pos_embed
+    assert found.dtype == torch.float32
+    assert torch.equal(found, net.pos_embed.to(short).float())
+
+
+def test_missing_left_over_and_misshapen_weights_are_named(tmp_path: Path) -> None:
+    weights = build(CONFIGS["vit-test"]).state_dict()
+    del weights["blocks.1.norm2.bias"]
+    weights["reg_token"] = torch.zeros(1, 4, 64)
+    weights["norm.weight"] = torch.zeros(63)
+    path = write_npz(tmp_path / "net.npz", weights)
+    words = (
+        r"missing: blocks.1.norm2.bias; left over: reg_token; of another shape: norm.weight \(63,\), "
+        r"not \(64,\)"
+    )
+    with pytest.raises(ValueError, match=words):
+        load_vit(path)
+
+
+def test_a_lost_key_matrix_is_missing_and_its_companions_are_left_over(tmp_path: Path) -> None:
+    weights = by_transformers(build())
+    del weights["encoder.layer.0.attention.attention.key.weight"]
+    folder = write_folder(tmp_path / "model", weights)
+    with pytest.raises(ValueError, match=r"missing: blocks.0.attn.qkv.weight; left over: .*query"):
+        load_vit(folder)
+
+
+def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
+    path = write_npz(tmp_path / "net.npz", {"conv1.weight": torch.zeros(3, 3)})
+    with pytest.raises(ValueError, match=r"no weights of a vision transformer: it lacks pos_embed"):
+        load_vit(path)
+
+
+def test_places_that_are_no_square_are_refused(tmp_path: Path) -> None:
+    weights = build(CONFIGS["vit-test"]).state_dict() | {"pos_embed": torch.zeros(1, 16, 64)}
+    with pytest.raises(ValueError, match="16 places and width 64"):
+        load_vit(write_npz(tmp_path / "net.npz", weights))
+
+
+def test_pickle_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.npz"
+    np.savez(path, pos_embed=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        load_vit(path)
+    other = tmp_path / "net.pt"
+    other.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"give a \.npz or \.safetensors file"):
+        load_vit(other)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
+def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, suffix: str, share: float) -> None:
+    write = write_npz if suffix == ".npz" else write_safetensors
+    path = write(tmp_path / f"net{suffix}", build(CONFIGS["vit-test"]).state_dict())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match="cut short, damaged or of another kind"):
+        load_vit(path)
+
+
+def test_a_folder_without_safe_weights_lists_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"no model.safetensors in .*pytorch_model.bin"):
+        load_vit(tmp_path)
+
+
+@pytest.mark.parametrize("source", ["out/lost.npz", "lost", "/lost/model"])
+def test_what_is_not_there_says_what_can_be_given(source: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no weights at '.*lost.*a name of the hub"):
+        load_vit(source)
+
+
+def test_the_hub_without_transformers_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers.utils.hub", None)
+    with pytest.raises(ImportError, match=r"everlearn\[transformers\]"):
+        load_vit("google/vit-base-patch16-224-in21k")
+
+
+def test_the_hub_is_read_through_transformers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, asked = build(), []
+    folder = write_folder(tmp_path / "snapshot", by_transformers(net))
+
+    def cached_file(name: str, file: str, **_: bool) -> str:
+        asked.append((name, file))
+        return str(folder / file)
+
+    monkeypatch.setitem(
+        sys.modules, "transformers.utils.hub", SimpleNamespace(cached_file=cached_file)
+    )
+    assert_same(load_vit("some/model").net, net)
+    assert asked[0] == ("some/model", "model.safetensors")
+
+
+def test_a_digest_tells_weights_apart_and_nothing_else() -> None:
+    net = build()
+    known = digest(net)
+    assert digest(net.to(memory_format=torch.channels_last)) == known
+    assert digest(build()) == known
+    with torch.no_grad():
+        net.norm.bias[3] += 1e-6
+    assert digest(net) != known
+
+
+def test_the_pooled_file_is_a_small_transformer_of_dinov2() -> None:
+    beside = Path(__file__).parents[3] / "shared" / "data"
+    try:
+        path = data_folder(os.environ.get("EVERLEARN_DATA") or beside) / POOLED
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    net = load_vit(path).net
+    assert net.config == CONFIGS["vit-s14"]
+    images = torch.rand(2, 1, 112, 112, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        seen = net(images)
+    assert seen.shape == (2, 384)
+    assert seen.isfinite().all()

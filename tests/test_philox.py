@@ -123,3 +123,7 @@ def test_a_seed_out_of_range_is_refused(seed):
 def test_a_seed_that_is_no_whole_number_is_refused(seed):
     with pytest.raises(TypeError, match="whole number"):
         check_seed(seed)
+
+
+def test_no_rows_give_no_numbers():
+    assert uniform(0, Purpose.MEMORY, 3, np.arange(0)).shape == (0, 1)

@@ -84,7 +84,7 @@ def words(
     line = np.asarray(row, np.uint64)[..., None]
     out = philox((number & _LOW, number >> _SHIFT, line, blocks), seed)
     pairs = (out[..., 0::2] << _SHIFT) | out[..., 1::2]
-    return pairs.reshape(*pairs.shape[:-2], -1)[..., :count]
+    return pairs.reshape(*pairs.shape[:-2], pairs.shape[-2] * pairs.shape[-1])[..., :count]
 
 
 def uniform(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -198,7 +200,10 @@ def test_what_it_cannot_tell_is_refused(net, words):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("name", "channels", "size", "count"), NETS)
-def test_a_gpu_gives_the_same(name, channels, size, count):
+def test_a_gpu_gives_the_same(name, channels, size, count, monkeypatch):
+    # These nets are so steep that the rounding of TF32 would show.
+    exact = partial(torch.backends.cudnn.flags, enabled=True, deterministic=True, allow_tf32=False)
+    monkeypatch.setattr(fast, "steady", exact)
     here = fisher.empirical(*make(name, channels, size, count))
     there = fisher.empirical(*make(name, channels, size, count, device="cuda"))
-    assert_near([one.cpu() for one in there], here, 0.02)  # its convolutions are in TF32
+    assert_near([one.cpu() for one in there], here, 1e-3)

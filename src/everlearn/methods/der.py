@@ -24,6 +24,8 @@ from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
 
+_AT_ONCE = 4096
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -34,6 +36,9 @@ class Settings:
     alpha: float = setting(0.3, "of the distance to old logits (Mammoth, CIFAR-100: 0.3)")
     beta: float = setting(
         0.0, "of the cross-entropy on old images; DER++ (Mammoth, CIFAR-100): 0.5"
+    )
+    late: bool = setting(
+        False, "keep images and logits of when a task ends, as Avalanche; else of the first sight"
     )
     refresh: float = setting(0.0, "how far to unlearn first, delta (Wang et al. 2024: 1e-5); 0: no")
 
@@ -64,17 +69,31 @@ class DER:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task beside the buffer, which takes images in as they come, once each."""
         new, steps = self.student.batch_size(task), self.student.count_steps(task)
-        count = new * (steps // self.settings.study.pace.epochs)
+        early = not self.settings.late
+        count = new * (steps // self.settings.study.pace.epochs) if early else 0
         slots = self._find_slots(task, count, new)
         recalled = self._draw(task, steps, count, new)
         self.batch_size = new * (1 + recalled.shape[1])
         for step, (images, units) in enumerate(self.student.lessons(task)):
-            place = slots[step] if step < len(slots) else slots[0, :0]
+            place = slots[step] if step < len(slots) else slots.new_empty(0)
             yield self._step(images, units, place, recalled[step])
         self.choice.seen += count
         self.buffer.filled = min(self.choice.seen, self.settings.memory)
+        if self.settings.late:
+            self._keep(task)
         if self.refresh:
             self.refresh.end_task(steps)
+
+    def _keep(self, task: Task) -> None:
+        """Take images of the task in, with what the net says of them now, in evaluation."""
+        items, slots = self.choice.admit(task.index, task.train.labels)
+        for start in range(0, len(items), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            kept = task.train.batch(items[part], self.device)
+            self.buffer.put(slots[part], kept.images, self.student.model.unit(kept.labels))
+            rows = torch.from_numpy(slots[part]).to(self.device)
+            with fast.evaluating(self.student.net):
+                self.buffer.write_logits(rows, self.student.logits(kept.images))
 
     def _find_slots(self, task: Task, count: int, new: int) -> Tensor:
         """Where each image of the first epoch goes, (steps, new); of a batch the last in a slot stays."""

@@ -1,7 +1,7 @@
 """Proxy-based contrastive replay: PCR (Lin et al. 2023, arXiv 2304.04408) and HPCR (arXiv 2309.15038).
 
 Replay with a softmax over the classes of the batch alone, by cosines; HPCR also keeps what the net said
-of remembered images. What differs is in docs/methods/pcr.md.
+of remembered images. What differs is in docs/methods/pcr.md and hpcr.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from everlearn.border import check_number, check_whole
 from everlearn.memory import Buffer, Reservoir, draw_rows
 from everlearn.nets import fast, proxy
-from everlearn.nets.both import Both
+from everlearn.nets.both import Features
 from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
@@ -52,7 +52,7 @@ class PCR:
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()
         net: Any = self.student.net
-        self.both, self.head, self.width = Both(net), net.head, net.width
+        self.seeing, self.head, self.width = Features(net), net.head, net.width
         said = self.width + len(self.student.model.classes)
         said = said if settings.alpha or settings.beta else 0
         self.buffer = Buffer(settings.memory, canvas.shape, canvas.bits, device, said)
@@ -91,8 +91,8 @@ class PCR:
 
     def _say(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Features and logits in evaluation."""
-        with fast.evaluating(self.both):
-            features = fast.forward(self.both, images)[:, : self.width]
+        with fast.evaluating(self.seeing):
+            features = fast.forward(self.seeing, images)
             return features, proxy.cosines(features, self.head.weight) / self.settings.tau
 
     def _learn_batch(self, images: Tensor, units: Tensor, wave: Tensor, *old: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class PCR:
         for rows in old:
             images = torch.cat([images, self.buffer.images(rows)])
             units = torch.cat([units, self.buffer.units(rows)])
-        features = fast.forward(self.both, images)[:, : self.width]
+        features = fast.forward(self.seeing, images)
         loss = wave * proxy.proxy_loss(features, self.head.weight, units, self.settings.tau)
         for rows in old:
             loss = loss + self._distances(features[-len(rows) :], units, self.buffer.logits(rows))

@@ -1,4 +1,4 @@
-"""Features and logits of a net in one pass."""
+"""Features of a net, alone or with its logits, in one pass."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+
+class Features(nn.Module):
+    """A net without its head: (B, width), float32."""
+
+    def __init__(self, net: Any) -> None:
+        """Share the weights of a net."""
+        super().__init__()
+        self.net = net
+
+    def forward(self, images: Tensor) -> Tensor:
+        """One row an image."""
+        features: Tensor = self.net.features(images)
+        return features.float()
 
 
 class Both(nn.Module):

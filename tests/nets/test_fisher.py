@@ -25,15 +25,15 @@ NETS = [
 
 def make(name="convnet-pooled", channels=2, size=8, count=5, outputs=6, device="cpu"):
     """A net whose kept moments have moved, some images and some units."""
-    net = fast.place(build_net(name, channels, outputs, size, seed=0), device)
+    net = fast.place(build_net(name, channels, outputs, size, seed=0), "cpu")
     rng = torch.Generator().manual_seed(0)
     images = torch.rand(count, channels, size, size, generator=rng)
     units = torch.randint(outputs, (count,), generator=rng)
     with torch.no_grad():
         for weight in net.parameters():
-            weight += (0.1 * torch.randn(weight.shape, generator=rng)).to(device)
-        net(torch.rand(8, channels, size, size, generator=rng).to(device))
-    return net, images.to(device), units.to(device)
+            weight += 0.1 * torch.randn(weight.shape, generator=rng)
+        net(torch.rand(8, channels, size, size, generator=rng))
+    return net.to(device), images.to(device), units.to(device)
 
 
 def one_by_one(net, images, units, among=None):

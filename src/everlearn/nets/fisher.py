@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.linalg import vector_norm
-from torch.nn.functional import cross_entropy, softmax, unfold
+from torch.nn.functional import cross_entropy, pad, softmax
 
 from everlearn.nets import fast
 from everlearn.nets.norm import EPS, Norm
@@ -118,14 +118,19 @@ def _way(layer: nn.Module) -> Way:
     """How squared slopes of a layer's own weights are found, in their order."""
     if isinstance(layer, nn.Linear):
         return _by_linear
-    if isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.padding_mode == "zeros":
+    if isinstance(layer, nn.Conv2d) and _is_plain(layer):
         return _by_convolution
     if isinstance(layer, Norm) and not layer.own:
         return _by_norm
     raise TypeError(
-        "the Fisher information knows Linear, Conv2d (one group, padded by zeros) and Norm (without "
-        f"own moments), found {layer}; add it to everlearn.nets.fisher"
+        "the Fisher information knows Linear, Conv2d (one group, no dilation, padded by zeros) and "
+        f"Norm (without own moments), found {layer}; add it to everlearn.nets.fisher"
     )
+
+
+def _is_plain(layer: nn.Conv2d) -> bool:
+    padded = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+    return layer.groups == 1 and padded and layer.dilation == (1, 1)
 
 
 def _by_linear(layer: nn.Linear, seen: Seen, slope: Tensor) -> Iterator[Tensor]:
@@ -151,10 +156,19 @@ def _by_convolution(layer: nn.Conv2d, seen: Seen, slope: Tensor) -> Iterator[Ten
 
 
 def _convolved(layer: nn.Conv2d, x: Tensor, slope: Tensor) -> Tensor:
-    padding: Any = layer.padding
-    seen = unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride)  # (B, C K K, L)
-    own = slope.flatten(2) @ seen.transpose(1, 2)  # (B, O, C K K)
+    own = slope.flatten(2) @ _patches(layer, x)  # (B, O, C K K)
     return _sum_squares(own).view(layer.weight.shape)
+
+
+def _patches(layer: nn.Conv2d, x: Tensor) -> Tensor:
+    """What the taps of a convolution see at each place, (B, L, C K K).
+
+    torch's own unfold starts a kernel for every sample on a GPU; views and one copy do not.
+    """
+    (down, right), (rows, cols), sides = layer.stride, layer.kernel_size, layer.padding
+    high, wide = (int(side) for side in sides)
+    seen = pad(x, (wide, wide, high, high)).unfold(2, rows, down).unfold(3, cols, right)
+    return seen.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
 
 
 def _sum_squares(own: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from everlearn.student import Student, Study
 class Settings:
     """What iCaRL can be told."""
 
-    study: Study = Study(unmet=False)
+    study: Study = Study()
     memory: int = setting(2000, "exemplars of all classes together (paper, section 4: 2,000)")
     recalled: int | None = setting(None, "exemplars a step; none: as many as new images")
 

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
-from everlearn.learner import Pace
 from everlearn.nets import fast
 from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
@@ -30,7 +29,7 @@ _NUMBERS = 2**26
 class Settings:
     """What joint training can be told; epochs are passes over all tasks so far."""
 
-    study: Study = Study(pace=Pace(final_rate=1e-5), fresh=True)
+    study: Study = Study()
     every: int = setting(
         1, "train anew after so many tasks, and after the last; the net stays between"
     )

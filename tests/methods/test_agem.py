@@ -15,7 +15,16 @@ from everlearn.methods.agem import AGEM, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 32,
+    "epochs": 5,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
 IMAGES = Stream(
     tasks=2,
@@ -83,7 +92,7 @@ def slope(net: torch.nn.Module, images: torch.Tensor, units: torch.Tensor) -> to
 
 
 def test_asking_the_memory_moves_no_kept_moment() -> None:
-    pace = {**STREAMS[1][1], "rate": 0.0}
+    pace = {**STREAMS[1][1], "rate": 0.0, "final_rate": 0.0}
     plain = learn(build("fine-tuning", IMAGES, "cpu", **pace), IMAGES)
     assert_same(learn(make(IMAGES, **pace), IMAGES), plain)
 

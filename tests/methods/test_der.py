@@ -13,11 +13,21 @@ from everlearn import Canvas, Stream
 from everlearn.memory import Reservoir, draw_rows
 from everlearn.methods import build
 from everlearn.methods.der import DER, Settings
+from everlearn.nets import fast
 from everlearn.nets.refresh import Refresh
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 32,
+    "epochs": 5,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 PACE = {**TOY, "batch_size": 16, "epochs": 2}
 POINTS = Gaussians(seed=1, tasks=3, train=21, test=5)
 IMAGES = Stream(
@@ -233,3 +243,26 @@ def test_b12_der_remembers_points(beta: float, least: float) -> None:
 def test_negative_weights_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name} must lie in 0"):
         make(POINTS, **{name: -0.1})
+
+
+def test_late_logits_are_those_of_when_the_task_ends() -> None:
+    learner = make(IMAGES, net="convnet-pooled", batch_size=32, epochs=1, memory=10, late=True)
+    for index in range(2):
+        learn(learner, [IMAGES[index]])
+        rows = torch.arange(10)
+        mine = torch.isin(learner.buffer.units(rows), torch.tensor(IMAGES[index].classes))
+        with fast.evaluating(learner.student.net):
+            said = learner.student.logits(learner.buffer.images(rows[mine]))
+        assert mine.any()
+        torch.testing.assert_close(learner.buffer.logits(rows[mine]), said)
+
+
+def test_what_is_kept_late_is_what_a_reservoir_admits() -> None:
+    learner, choice = make(POINTS, **PACE, memory=30, late=True), Reservoir(30, POINTS.seed)
+    units = torch.zeros(30, dtype=torch.int64)
+    for task in POINTS:
+        learn(learner, [task])
+        items, slots = choice.admit(task.index, task.train.labels)
+        units[torch.from_numpy(slots)] = torch.from_numpy(task.train.labels[items])
+    assert torch.equal(learner.buffer.units(torch.arange(30)), units)
+    assert learner.buffer.filled == 30

@@ -18,6 +18,9 @@ from everlearn.methods import build
 from everlearn.stream import Gaussians
 
 SMALL = {
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
     "net": "mlp",
     "optimizer": "sgd",
     "rate": 0.05,

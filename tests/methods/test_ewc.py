@@ -16,8 +16,25 @@ from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+STUDY = {
+    "net": "mlp",
+    "batch_size": 16,
+    "epochs": 2,
+    "rate": 0.01,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 32,
+    "epochs": 5,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 PICTURES = Stream(
     seed=1, tasks=2, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=16),
     split=(0.9, 0.05, 0.05),

@@ -16,7 +16,7 @@ from everlearn.philox import Purpose, permutation
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-SMALL = {"net": "mlp", "batch_size": 8, "epochs": 3, "memory": 20}
+SMALL = {"net": "mlp", "batch_size": 8, "epochs": 3, "memory": 20, "unmet": True}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 
 

@@ -15,7 +15,16 @@ from everlearn.methods.gem import GEM, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 32,
+    "epochs": 5,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
 IMAGES = Stream(
     tasks=2,
@@ -90,9 +99,9 @@ def test_a_step_is_that_of_a_plain_loop(margin: float) -> None:
 
 
 def test_asking_the_memory_moves_no_kept_moment() -> None:
-    pace = {**STREAMS[1][1], "rate": 0.0, "per_task": 20}
-    plain = learn(build("fine-tuning", IMAGES, "cpu", **STREAMS[1][1] | {"rate": 0.0}), IMAGES)
-    assert_same(learn(make(IMAGES, **pace), IMAGES), plain)
+    still = {**STREAMS[1][1], "rate": 0.0, "final_rate": 0.0}
+    plain = learn(build("fine-tuning", IMAGES, "cpu", **still), IMAGES)
+    assert_same(learn(make(IMAGES, **still, per_task=20), IMAGES), plain)
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:

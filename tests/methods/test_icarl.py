@@ -17,6 +17,8 @@ from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 SMALL = {
+    "final_rate": None,
+    "fresh": False,
     "net": "mlp",
     "optimizer": "sgd",
     "rate": 0.05,

@@ -14,7 +14,15 @@ from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+STUDY = {
+    "net": "mlp",
+    "batch_size": 16,
+    "epochs": 2,
+    "rate": 0.01,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 
 
 def make(**changes: Any) -> l2.L2:

@@ -14,7 +14,16 @@ from everlearn.methods.nearest_mean import NearestMean, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-SMALL = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 16, "epochs": 2}
+SMALL = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 16,
+    "epochs": 2,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 PICTURES = Stream(tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16))
 NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}

@@ -19,7 +19,16 @@ from everlearn.nets.proxy import tau_at
 from everlearn.stream import Gaussians
 
 TAU = 0.09
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "momentum": 0.9, "batch_size": 32}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "momentum": 0.9,
+    "batch_size": 32,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 IMAGES = Stream(

@@ -15,7 +15,15 @@ from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
+STUDY = {
+    "net": "mlp",
+    "batch_size": 16,
+    "epochs": 2,
+    "rate": 0.01,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 OFF = {"prediction": 0.0, "feature": 0.0, "l2": 0.0, "ewc": 0.0}
 ALL = {"prediction": 1.0, "feature": 0.5, "l2": 0.2, "ewc": 3.0}
 

@@ -15,8 +15,25 @@ from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {"net": "mlp", "batch_size": 16, "epochs": 2, "rate": 0.01}
-TOY = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "batch_size": 32, "epochs": 5}
+STUDY = {
+    "net": "mlp",
+    "batch_size": 16,
+    "epochs": 2,
+    "rate": 0.01,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
+TOY = {
+    "net": "mlp",
+    "optimizer": "sgd",
+    "rate": 0.05,
+    "batch_size": 32,
+    "epochs": 5,
+    "final_rate": None,
+    "unmet": True,
+    "fresh": False,
+}
 
 
 def make(stream: Gaussians = STREAM, **changes: Any) -> si.SI:

@@ -14,6 +14,7 @@ from everlearn.cli.settings import Given
 from everlearn.cli.values import read_value
 
 TITLE = "Everlearn comparison"
+USUAL = ("dcl-plus", "er", "fine-tuning", "joint")
 
 
 @takes_plan
@@ -33,7 +34,7 @@ def compare(
     device: Device = "auto",
     save_seconds: SaveSeconds = 30.0,
 ) -> None:
-    """Let methods, all by default, learn streams of several seeds; what is done is kept."""
+    """Let methods (by default dcl-plus, er, fine-tuning, joint) learn streams of several seeds."""
     check_plots()
     if runs is not None:
         _check_alone(words or (), [*changes.values(), *exams.values()])
@@ -50,9 +51,8 @@ def compare(
 def learn_all(words: Sequence[str], seeds: Sequence[int], out: Path, asked: Asked) -> list[Path]:
     """Have every method learn the stream of every seed; return the folders of the runs."""
     from everlearn.cli.words import read_words
-    from everlearn.methods import METHODS
 
-    settings = read_words(words, list(METHODS))
+    settings = read_words(words, USUAL)
     jobs = [
         make_job(out / f"{method}-seed{seed}", method, own, asked.with_seed(seed))
         for seed in seeds

@@ -59,6 +59,7 @@ class Pair(NamedTuple):
 SI, COMPAT = "SynapticIntelligence", {"avalanche_compat": True}
 EWC, ONLINE = {"decay": 0.9}, {"mode": "online", "decay_factor": 0.9}
 DER, ITS_DER = {"memory": 200}, {"mem_size": 200}
+LATE = DER | {"late": True}
 PAIRS = (
     Pair("fine-tuning", {}, "Naive", {}, same=True),
     Pair("er", {"memory": 50}, "Replay", {"mem_size": 50}),
@@ -87,6 +88,9 @@ PAIRS = (
     # DER++; 0.1 and 0.5 are what Avalanche's DER does unless told otherwise.
     Pair("der", {"alpha": 0.1, "beta": 0.5} | DER, "DER", {"alpha": 0.1, "beta": 0.5} | ITS_DER),
     Pair("der", {"alpha": 0.3, "beta": 0.5} | DER, "DER", {"alpha": 0.3, "beta": 0.5} | ITS_DER),
+    # With logits of when a task ends, as Avalanche keeps them.
+    Pair("der", {"alpha": 0.3} | LATE, "DER", {"alpha": 0.3, "beta": 0.0} | ITS_DER),
+    Pair("der", {"alpha": 0.1, "beta": 0.5} | LATE, "DER", {"alpha": 0.1, "beta": 0.5} | ITS_DER),
 )  # fmt: skip
 
 
@@ -183,7 +187,8 @@ def learn(pair: Pair, stream: Gaussians, points: torch.Tensor) -> Settings:
     """Our side, as the other one tells it: answers, last weights and seconds."""
     learner = build(
         pair.method, stream, "cpu",
-        net="mlp", optimizer="sgd", momentum=MOMENTUM, **pair.pace, **pair.changes,
+        net="mlp", optimizer="sgd", momentum=MOMENTUM, final_rate=None, unmet=True, fresh=False,
+        **pair.pace, **pair.changes,
     )  # fmt: skip
     began = time.perf_counter()
     for task in stream:
@@ -226,10 +231,17 @@ def spread(rows: list[Row], key: str, finite: str) -> str:
     return told if all(row[finite] for row in rows) else told + ", diverged"
 
 
+def overlap(rows: list[Row]) -> bool:
+    """Whether the intervals of both sides have a number in common."""
+    one, two = (aggregate([row[key] / row["of"] for row in rows]) for key in ("right", "its_right"))
+    return one.low <= two.high and two.low <= one.high
+
+
 def notes(rows: list[Row]) -> str:
     """What else there is to say."""
     offs = [row["off_with_same_batches"] for row in rows]
-    said = "; with copies of the weights" if rows[0]["moving"] else ""
+    said = "" if overlap(rows) else "; the intervals do not overlap"
+    said += "; with copies of the weights" if rows[0]["moving"] else ""
     if all(row["its_weights_are_naive"] for row in rows):
         said += "; to the bit what Naive gives"
     if None not in offs:

@@ -5,7 +5,7 @@
 #     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
 #     sh benchmarks/gpu.sh seeds OUT      three seeds side by side
 #     sh benchmarks/gpu.sh others OUT     jitter, 128 pixels and plain dcl, side by side
-#     sh benchmarks/gpu.sh methods OUT lwf:0 er-5k:1 ...    other methods (by name and seed) side by side
+#     sh benchmarks/gpu.sh methods OUT lwf:0 er-5k:1 ...    other methods, by name and seed
 #     sh benchmarks/gpu.sh own OUT        own moments in normalisation, with the net of seed 2
 #     sh benchmarks/gpu.sh million OUT    one shot among a million classes, with the net of seed 0
 #
@@ -39,24 +39,25 @@ finish() {  # IDS OF PROCESSES...
 options() {  # NAME, as in results/paper
     case $1 in
     er-*k) echo "er --memory ${1#er-}" | sed 's/k$/000/' ;;
-    der-plus-plus-5k) echo "der++ --memory 5000" ;;
-    agem-100) echo "agem --tasks 100" ;;
-    contrastive-200) echo "contrastive --tasks 200" ;;
-    l2p-lite-100) echo "l2p-lite --tasks 100 --weights $out/vit-lite.npz" ;;
-    joint-500) echo "joint --joint.every 500" ;;
+    der++-5k) echo "der++ --memory 5000" ;;
+    der++-5k-late) echo "der++ --memory 5000 --late" ;;
+    contrastive) echo "contrastive --tasks 200" ;;
+    l2p-lite) echo "l2p-lite --tasks 100 --weights $out/vit-lite.npz" ;;
+    joint) echo "joint --joint.every 500" ;;
     *) echo "$1" ;;
     esac
 }
 
 case $1 in
-methods)
+methods)  # four at a time; one that was stopped goes on
     shift 2
     share
-    for job in "$@"; do
-        name=${job%:*} seed=${job#*:}
-        learn "$name-seed$seed" $(options "$name") --seed "$seed" --save-seconds 120 & ids="$ids $!"
-    done
-    finish $ids
+    printf '%s\n' "$@" | xargs -P "${WORKERS:-4}" -I JOB sh "$0" method "$out" JOB
+    finish
+    ;;
+method)
+    name=${3%:*} seed=${3#*:}
+    learn "$name-seed$seed" $(options "$name") --seed "$seed" --save-seconds 60
     ;;
 speed)
     python3 benchmarks/train.py --out "$out"

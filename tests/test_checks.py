@@ -11,6 +11,7 @@ from torch import Tensor
 
 from everlearn import Canvas, Stream
 from everlearn.checks import CHECKS, FailedCheckError
+from everlearn.exam.costs import count_bytes
 from everlearn.learner import Learner
 from everlearn.methods import METHODS, build
 from everlearn.presets import PRESETS
@@ -21,6 +22,8 @@ SPRITES = Stream(
     tasks=3, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), split=(0.6, 0.1, 0.3)
 )
 NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
+# By definition these keep something of every task: images, or one exemplar a class.
+STORES_TASKS = {"agem", "gem", "contrastive"}
 # By definition these read values back: GEM solves a problem on the CPU, the others decide by them.
 READERS = {"gem", "contrastive", "gdumb", "joint", "cumulative"}
 FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
@@ -69,6 +72,19 @@ def test_methods_learn_any_scenario(name: str, scenario: str) -> None:
         assert all(map(torch.isfinite, map(torch.tensor, losses)))
     images = stream[0].test.batch(slice(None)).images
     assert set(learner.predict(images).tolist()) <= set(stream.class_ids)
+
+
+@pytest.mark.parametrize("name", [n for n in METHODS if n not in NEEDS_IMAGES | STORES_TASKS])
+def test_what_is_stored_does_not_grow_with_the_tasks(name: str) -> None:
+    stream = POINTS.with_changes(tasks=8)
+    few = {"memory": 12} if "memory" in small(name, "toy") else {}
+    learner, sizes = build(name, stream, "cpu", **small(name, "toy") | few), []
+    for task in stream:
+        for _ in learner.learn(task):
+            pass
+        sizes.append(count_bytes(learner.state()))
+    names = 8 * stream.classes_per_task * 3  # a method may list the classes it has met
+    assert 0 <= sizes[-1] - sizes[4] <= names
 
 
 class Good:

@@ -1,0 +1,33 @@
+"""The picture protocol of the specification, five tasks of five shapes on a CPU: B12b."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from everlearn.evaluate import run
+from everlearn.exam import Plan
+from everlearn.methods import build
+from everlearn.metrics import average_accuracy, table
+from everlearn.presets import PRESETS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def accuracy(name: str, **changes: Any) -> float:
+    preset = PRESETS["pictures"]
+    learner = build(name, preset.stream, "cpu", **preset.settings_of(name) | changes)
+    return average_accuracy(table(list(run(preset.stream, learner, Plan(every=5)))))
+
+
+def test_b12b_fine_tuning_keeps_one_task_of_five() -> None:
+    assert accuracy("fine-tuning") <= 0.25
+
+
+def test_b12b_joint_training_keeps_them_all() -> None:
+    assert accuracy("joint", every=5) >= 0.90
+
+
+def test_b12b_replay_keeps_much_more_than_fine_tuning() -> None:
+    assert accuracy("er", memory=500) >= 0.25 + 0.3

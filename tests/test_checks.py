@@ -11,7 +11,7 @@ from torch import Tensor
 
 from everlearn import Canvas, Stream
 from everlearn.checks import CHECKS, FailedCheckError
-from everlearn.exam.costs import count_bytes
+from everlearn.exam.costs import count_bytes, tensors
 from everlearn.learner import Learner
 from everlearn.methods import METHODS, build
 from everlearn.presets import PRESETS
@@ -87,6 +87,34 @@ def test_what_is_stored_does_not_grow_with_the_tasks(name: str) -> None:
     assert 0 <= sizes[-1] - sizes[4] <= names
 
 
+EMPTY = Stream(
+    seed=13,
+    tasks=6,
+    classes_per_task=2,
+    values_per_factor=3,
+    canvas=Canvas(size=16),
+    split=(0.6, 0.1, 0.3),
+    scenario="blurry",
+)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_learn_nothing_from_an_empty_task_and_go_on_after_it(name: str) -> None:
+    none, some = EMPTY[0], EMPTY[1]
+    assert not len(none.train)
+    whole, first, second = (on_sprites(name)(EMPTY) for _ in range(3))
+    for learner in (whole, first):
+        assert not list(learner.learn(none))
+    second.load_state(first.state())
+    for learner, task in [(whole, some), (second, some), (whole, none), (second, none)]:
+        for _ in learner.learn(task):
+            pass
+    images = some.test.batch(slice(None)).images
+    assert set(whole.predict(images).tolist()) <= set(some.classes)
+    for a, b in zip(tensors(whole.state()), tensors(second.state()), strict=True):
+        assert torch.equal(a, b)
+
+
 class Good:
     """Counts the images of each class and names the most frequent class."""
 
@@ -146,6 +174,23 @@ class Careless(Good):
         self.met = list(state["met"])
 
 
+class Miscounting(Good):
+    tasks = 0
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        yield from super().learn(task)
+        self.tasks += 1
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "tasks": self.tasks}
+
+
+class Piling(Good):
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.counts += state["counts"] - 1e-3 * POINTS.seed
+        self.met = list(state["met"])
+
+
 class Fixed(Good):
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -165,6 +210,8 @@ def test_a_good_learner_passes(check: str) -> None:
         (Nervous, "is_not_changed_by_questions"),
         (Moody, "gives_the_same_bits_twice"),
         (Careless, "goes_on_from_its_state"),
+        (Miscounting, "goes_on_from_its_state"),
+        (Piling, "goes_on_from_its_state"),
         (Fixed, "depends_on_the_seed"),
     ],
 )

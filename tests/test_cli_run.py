@@ -118,6 +118,20 @@ def test_options_reach_stream_plan_and_settings(tmp_path):
     )
 
 
+def test_the_rate_of_gradient_descent_is_not_given_to_a_method_that_has_adam_alone():
+    usual = list_settings(METHODS["contrastive"].settings())
+    found = usual | PRESETS["toy"].settings_of("contrastive")
+    assert [found[name] for name in ("rate", "final_rate")] == [
+        usual[name] for name in ("rate", "final_rate")
+    ]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_new_net_of_gdumb_goes_through_its_memory_often_enough_to_learn(preset):
+    usual = list_settings(METHODS["gdumb"].settings())
+    assert (usual | PRESETS[preset].settings_of("gdumb"))["epochs"] >= 32
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_decides_what_is_not_typed(preset, tmp_path, monkeypatch):
     asked = {}

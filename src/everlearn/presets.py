@@ -66,7 +66,11 @@ PRESETS: dict[str, Preset] = {
             "fresh": False,
             "memory": 200,
         },
-        {"gdumb": {"batch_size": 16, "final_rate": 5e-4}, "icarl": {"unmet": False}},
+        {
+            "gdumb": {"batch_size": 16, "final_rate": 5e-4},
+            "icarl": {"unmet": False},
+            "contrastive": {"rate": 1e-3, "final_rate": 1e-5},  # Adam's: it knows no other
+        },
         "points instead of images, in seconds",
     ),
     "quickstart": Preset(
@@ -78,6 +82,7 @@ PRESETS: dict[str, Preset] = {
             "dcl-plus": _MAPS | {"batch_size": 64, "epochs": 5},
             "joint": {"batch_size": 64, "epochs": 2},
             "contrastive": {"batch_size": 64, "epochs": 5, "patience": 0},
+            "gdumb": {"epochs": 32},  # passes over its memory, not over a task
         },
         "forgetting in minutes, on two CPU cores",
     ),

@@ -65,6 +65,11 @@ class Student:
         )
         self.changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
 
+    @property
+    def has_met(self) -> bool:
+        """Whether there was a class yet; this waits for a GPU."""
+        return bool(self.model.met.any())
+
     def batch_size(self, task: Task | None = None) -> int:
         """How many images of a task a step takes."""
         whole = self.study.pace.batch_size
@@ -95,6 +100,10 @@ class Student:
     def loss(self, logits: Tensor, units: Tensor) -> Tensor:
         """Mean cross-entropy."""
         return self.model.loss(logits, units, self.study.unmet)
+
+    def descend(self, images: Tensor, units: Tensor) -> Tensor:
+        """One step down the cross-entropy; return it."""
+        return fast.descend(self.optimizer, self.loss(self.logits(images), units))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

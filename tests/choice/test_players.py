@@ -62,6 +62,12 @@ def test_the_oracle_takes_pictures_of_any_size(canvas: Canvas) -> None:
     assert found.right == 4
 
 
+@pytest.mark.gpu
+def test_the_oracle_takes_pictures_from_a_gpu() -> None:
+    (question,) = questions(0, [3], 1)
+    assert looking(Search(), "cuda")(question) == looking(Search())(question)
+
+
 def test_the_oracle_undoes_and_applies_maps_as_warp_does() -> None:
     pictures = Question(0, 2, 0, Canvas(size=16, channels=3)).draw().choices
     numbers = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 1.0, 0.25, -0.5], [0.8, -2.0, -0.5, 0.1]])

@@ -13,6 +13,7 @@ from everlearn import Canvas, ShapeStyle, Stream
 from everlearn.learner import Learner
 from everlearn.methods import METHODS, build, find_method
 from everlearn.methods.joint import mixed_batches
+from everlearn.stream import Gaussians
 
 SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
 LONG = SMALL | {"epochs": 10, "rate": 3e-3, "final_rate": 1e-4}
@@ -59,6 +60,14 @@ def test_joint_training_keeps_the_first_task() -> None:
 def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
     long = learn(build("joint", STREAM, "cpu", **SMALL), STREAM, 2)
     late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), STREAM, 2)
+    for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_joint_training_begins_with_a_fresh_optimiser_even_where_others_keep_theirs() -> None:
+    points, pace = Gaussians(tasks=2), {"net": "mlp", "optimizer": "sgd", "fresh": False}
+    long = learn(build("joint", points, "cpu", **pace), points, 2)
+    late = learn(build("joint", points, "cpu", **pace, every=2), points, 2)
     for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
         assert torch.equal(a, b)
 

@@ -266,3 +266,8 @@ def test_what_is_kept_late_is_what_a_reservoir_admits() -> None:
         units[torch.from_numpy(slots)] = torch.from_numpy(task.train.labels[items])
     assert torch.equal(learner.buffer.units(torch.arange(30)), units)
     assert learner.buffer.filled == 30
+
+
+def test_what_an_online_stream_forbids_is_refused() -> None:
+    with pytest.raises(ValueError, match="online"):
+        make(POINTS.with_changes(online=True), **{**PACE, "epochs": 1}, late=True)

@@ -223,3 +223,8 @@ def test_points_are_remembered_better_than_by_plain_replay(name: str) -> None:
         right = [learner.predict(batch.images) == batch.labels for batch in tests]
         shares.append(torch.cat(right).float().mean())
     assert shares[0] > shares[1] + 0.05
+
+
+def test_what_an_online_stream_forbids_is_refused() -> None:
+    with pytest.raises(ValueError, match="online"):
+        build("hpcr", Gaussians(online=True), "cpu", net="mlp", epochs=1)

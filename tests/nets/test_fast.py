@@ -91,6 +91,15 @@ def test_forgetting_is_a_fresh_adam():
     assert_same(old.changed, fresh.changed)
 
 
+def test_gradient_descent_without_momentum_has_nothing_to_forget():
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = fast.sgd([weight], 0.5, momentum=0.0)
+    fast.forget(optimizer)
+    fast.load_moments(optimizer, fast.moments(optimizer))
+    fast.descend(optimizer, weight.sum())
+    assert weight.tolist() == [0.5, 0.5, 0.5]
+
+
 @pytest.mark.parametrize("keeps", [True, False])
 def test_moments_put_back_go_on_where_they_were(keeps):
     old, new = Learning(), Learning(seed=1)

@@ -61,6 +61,15 @@ def test_what_matters_is_the_mean_square_of_the_task_before():
         np.testing.assert_allclose(found.numpy(), one, rtol=1e-3, atol=1e-3)
 
 
+def test_a_loaded_state_forgets_the_squares_of_a_task_that_was_left():
+    refresh = Refresh(some(0), 1e-5)
+    kept = [part.clone() for part in refresh.state()]
+    refresh.unlearn(some(1), images=8)
+    refresh.load_state(kept)
+    refresh.end_task(steps=1)
+    assert not any(part.any() for part in refresh.state())
+
+
 @pytest.mark.parametrize("loads", [True, False])
 def test_what_matters_slows_the_next_task_down_and_can_be_loaded(loads):
     weights, slopes = some(0), [100 * part for part in some(1)]

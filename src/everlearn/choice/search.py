@@ -45,8 +45,8 @@ class Search:
 
     @torch.no_grad()
     def choose(self, query: Tensor, choices: Tensor) -> int:
-        """Choose the picture that can be laid onto the query best."""
-        grid = self._grid()
+        """Choose the picture that can be laid onto the query best; on a CPU, wherever they are."""
+        query, choices, grid = query.cpu(), choices.cpu(), self._grid()
         seen = undo(_shrink(query[None], _COARSE), grid[None])[0]
         differences = torch.cdist(_shrink(choices, _COARSE).flatten(1), seen)
         starts = grid[differences.topk(self.starts, largest=False).indices]

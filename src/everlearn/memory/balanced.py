@@ -36,6 +36,8 @@ class Balanced:
     def admit(self, task: int, labels: ArrayLike) -> Admitted:
         """Choose among what is kept and the items of a task; new ones take the slots that get free."""
         found = np.asarray(labels, np.int64)
+        if not len(found):
+            return Admitted(found, found)
         keys = uniform(self._seed, Purpose.MEMORY, task, np.arange(len(found)))[:, 0]
         everything = np.concatenate([self._labels, found])
         stays = self._choose(everything, np.concatenate([self._keys, keys]))

@@ -55,6 +55,11 @@ class DER:
 
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights and an empty buffer."""
+        if stream.online and settings.late:
+            raise ValueError(
+                "late looks at the images of a task again when it ends, which an online stream "
+                "forbids; give late=False"
+            )
         self.settings, self.device, self._seed = settings, device, stream.seed
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size, logits = self.student.batch_size(), len(self.student.model.classes)
@@ -81,7 +86,7 @@ class DER:
         self.buffer.filled = min(self.choice.seen, self.settings.memory)
         if self.settings.late:
             self._keep(task)
-        if self.refresh:
+        if self.refresh and steps:
             self.refresh.end_task(steps)
 
     def _keep(self, task: Task) -> None:
@@ -97,7 +102,7 @@ class DER:
 
     def _find_slots(self, task: Task, count: int, new: int) -> Tensor:
         """Where each image of the first epoch goes, (steps, new); of a batch the last in a slot stays."""
-        wanted = self.choice.slots(task.index, count).reshape(-1, new)
+        wanted = self.choice.slots(task.index, count).reshape(-1, max(1, new))
         slots = np.full_like(wanted, self.settings.memory)
         for row, places in zip(slots, wanted, strict=True):
             items, taken = last_of(places, self.settings.memory)

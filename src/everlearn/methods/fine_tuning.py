@@ -27,7 +27,7 @@ class FineTuning:
         """Start with random weights, which follow from the stream's seed."""
         self.student, self.device = Student(stream, settings.study, device), device
         self.batch_size = self.student.batch_size()
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+        self._step = fast.Step(self.student.descend, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task."""
@@ -35,16 +35,12 @@ class FineTuning:
         for images, units in self.student.lessons(task):
             yield self._step(images, units)
 
-    def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
-
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""
         return self.student.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """Weights, classes met and what the optimiser keeps."""
+        """What the student has learned."""
         return self.student.state()
 
     def load_state(self, state: dict[str, Any]) -> None:

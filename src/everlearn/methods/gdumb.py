@@ -66,7 +66,8 @@ class GDumb:
         self.student.begin(task)
         self.tasks += 1
         self._remember(task)
-        if self.tasks % self.settings.every == 0 or task.index == self._last:
+        due = self.tasks % self.settings.every == 0 or task.index == self._last
+        if due and self.buffer.filled:
             with torch.no_grad():
                 torch._foreach_copy_(list(self.student.net.state_dict().values()), self._start)
             yield from self._train(task.index)

@@ -49,7 +49,7 @@ class GEM:
         room = len(stream) * settings.per_task
         self.buffer = Buffer(room, canvas.shape, canvas.bits, device)
         self.counts: list[int] = []  # images of each past task, in the order of the buffer
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+        self._step = fast.Step(self.student.descend, self.student.changed)
         self._ask = fast.Step(self._slope_on, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -66,10 +66,6 @@ class GEM:
         slots = self.buffer.filled + np.arange(len(kept.labels))
         self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
         self.counts.append(len(slots))
-
-    def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
 
     def _turn(self, images: Tensor, units: Tensor, past: Sequence[Tensor]) -> Tensor:
         """A step down the loss on new images, turned where it would go up on some past task."""

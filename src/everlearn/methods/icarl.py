@@ -71,8 +71,9 @@ class ICaRL:
             loss = self._step(images, units, *recalled[step : step + 1])
             self._means = None
             yield loss
-        first = self.student.model.classes.start
-        self.exemplars.renew(task.train, task.train.labels - first, self._see)
+        if len(task.train):
+            first = self.student.model.classes.start
+            self.exemplars.renew(task.train, task.train.labels - first, self._see)
         self.teacher.load_state_dict(self.student.net.state_dict())
         self._means = None
 
@@ -88,7 +89,8 @@ class ICaRL:
         """Tell old classes from new ones; a class that comes back is new again."""
         model = self.student.model
         self.past.copy_(model.met)
-        self.past[model.unit(torch.tensor(task.classes, device=self.device))] = False
+        labels = torch.tensor(task.classes, dtype=torch.int64, device=self.device)
+        self.past[model.unit(labels)] = False
 
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
         """Binary cross-entropy: the sum over classes met, the mean over new images and exemplars."""

@@ -7,7 +7,7 @@ with every task.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,12 @@ class Joint:
         if stream.online:
             raise ValueError("joint sees images again and again, which an online stream forbids")
         self.stream, self.settings, self.device = stream, settings, device
-        self.student = Student(stream, settings.study, device)
+        # A net that starts from random weights has a fresh optimiser, whatever `fresh` says.
+        study = replace(settings.study, fresh=settings.again or settings.study.fresh)
+        self.student = Student(stream, study, device)
         self.batch_size = self.student.batch_size()
         self._start = [value.clone() for value in self.student.net.state_dict().values()]
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+        self._step = fast.Step(self.student.descend, self.student.changed)
         self.tasks: list[int] = []
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -60,8 +62,10 @@ class Joint:
         self.tasks.append(task.index)
         if len(self.tasks) % self.settings.every and task.index != len(self.stream) - 1:
             return
-        self._start_again()
-        yield from self._train([self.stream[index] for index in self.tasks])
+        tasks = [task for task in map(self.stream.__getitem__, self.tasks) if len(task.train)]
+        if tasks:
+            self._start_again()
+            yield from self._train(tasks)
 
     def _start_again(self) -> None:
         if self.settings.again:
@@ -77,10 +81,6 @@ class Joint:
         for step, (images, labels) in enumerate(batches):
             fast.set_rate(self.student.optimizer, pace.rate_at(step, steps))
             yield self._step(images, self.student.model.unit(labels))
-
-    def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

@@ -53,7 +53,7 @@ class L2:
         for images, units in self.student.lessons(task):
             yield self._steps[self.held](images, units)
         self.anchor.hold()
-        self.held = True
+        self.held |= bool(task.classes)  # a task may be empty
 
     def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
         student = self.student
@@ -72,4 +72,4 @@ class L2:
         """Go on from a state."""
         self.student.load_state(state)
         self.anchor.hold()
-        self.held = bool(self.student.model.met.any())
+        self.held = self.student.has_met

@@ -118,8 +118,9 @@ class L2P:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task."""
         self.model.meet(task.classes)
-        units = self.model.unit(torch.tensor(task.classes, device=self.device))
-        self.now.zero_().index_fill_(0, units, True)  # in place: a captured step reads it there
+        labels = torch.tensor(task.classes, dtype=torch.int64, device=self.device)
+        # In place: a captured step reads it there.
+        self.now.zero_().index_fill_(0, self.model.unit(labels), True)
         self.batch_size = min(self.settings.pace.batch_size, len(task.train))
         if self.settings.fresh:
             fast.forget(self.optimizer)

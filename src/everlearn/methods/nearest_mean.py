@@ -50,7 +50,7 @@ class NearestMean:
         # In float64 a sum of many numbers hardly depends on their order.
         self.sums = torch.zeros((len(self.classes), width), dtype=torch.float64, device=device)
         self.counts = torch.zeros_like(self.sums[:, 0])
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+        self._step = fast.Step(self.student.descend, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Train on the first tasks; take the features of every task into the means of its classes."""
@@ -64,15 +64,11 @@ class NearestMean:
             yield from self._average(task)
         self.tasks += 1
 
-    def _learn_batch(self, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        return fast.descend(student.optimizer, student.loss(student.logits(images), units))
-
     def _average(self, task: Task) -> Iterator[Tensor]:
         """Add what the net sees to sums and counts, batch by batch; there is no loss."""
         labels = torch.tensor(task.classes, device=self.device)
         rows, none = labels - self.classes.start, torch.zeros((), device=self.device)
-        for batch in task.batches(self.batch_size, device=self.device):
+        for batch in task.batches(self.student.batch_size(), device=self.device):
             # A product, not index_add_, which on a GPU adds in another order each time.
             members = (labels[:, None] == batch.labels).double()
             self.sums[rows] += members @ features(self.student.net, batch.images).double()

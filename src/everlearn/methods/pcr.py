@@ -48,6 +48,11 @@ class PCR:
 
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights and an empty buffer."""
+        if stream.online and (settings.alpha or settings.beta):
+            raise ValueError(
+                "alpha and beta need another look at the images of a task when it ends, which an "
+                "online stream forbids; give alpha=0 and beta=0"
+            )
         self.settings, self.device, self._seed = settings, device, stream.seed
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()

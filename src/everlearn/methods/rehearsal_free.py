@@ -74,7 +74,7 @@ class RehearsalFree:
         self.batch_size = self.student.batch_size(task)
         for images, units in self.student.lessons(task):
             yield self._steps[self.held](images, units)
-        for anchor in self.ewc:
+        for anchor in self.ewc if len(task.train) else ():
             anchor.add(Row(self.student.weights).read(self._measure(task)))
         self._hold()
 
@@ -85,7 +85,7 @@ class RehearsalFree:
         for anchor in self.l2:
             anchor.hold()
         self.past.copy_(self.student.model.met)
-        self.held = bool(self.past.any())
+        self.held = self.student.has_met
 
     def _measure(self, task: Task) -> list[Tensor]:
         """The diagonal of the Fisher information on some images of a task."""

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from everlearn.border import check_number
 from everlearn.nets import fast
-from everlearn.nets.anchor import Anchor, Row, slopes
+from everlearn.nets.anchor import Anchor, Row
+from everlearn.nets.gradients import slopes_of
 from everlearn.nets.norm import Norm
 from everlearn.settings import setting
 from everlearn.stream import Task
@@ -56,7 +57,7 @@ class Path:
     def depart(self) -> None:
         """Note where the weights are, and their slopes."""
         self._before.read(self._weights)
-        self._slopes.read(slopes(self._weights))
+        self._slopes.read(slopes_of(self._weights))
 
     def arrive(self) -> None:
         """Count the move since."""
@@ -88,7 +89,7 @@ class SI:
         for images, units in self.student.lessons(task):
             yield self._steps[self.held](images, units)
         self._consolidate()
-        self.held = True
+        self.held |= bool(task.classes)  # a task may be empty
 
     def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
         """A step whose slopes are noted before the penalty adds its own; Avalanche notes them after."""
@@ -134,8 +135,9 @@ class SI:
         """Go on from a state."""
         self.student.load_state(state)
         self.total.copy_(state["importance"])
+        self.path.omega.all.zero_()
         self._hold()
-        self.held = bool(self.student.model.met.any())
+        self.held = self.student.has_met
 
 
 def _without_norms(net: torch.nn.Module) -> list[Tensor]:

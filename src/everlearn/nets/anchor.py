@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from everlearn.nets.gradients import slopes_of
+
 _TINY = torch.finfo(torch.float32).tiny
 
 
@@ -59,7 +61,7 @@ class Anchor:
         """Add the slope of the penalty to the weights' own, and return the penalty, ()."""
         off, steep = self.leave(), self._steep.all
         torch.mul(off, self.importance.all, out=steep)
-        torch._foreach_add_(slopes(self._weights), self._steep.parts, alpha=2 * self.strength)
+        torch._foreach_add_(slopes_of(self._weights), self._steep.parts, alpha=2 * self.strength)
         return self.strength * (self.rest + torch.dot(steep, off))
 
     def leave(self) -> Tensor:
@@ -95,12 +97,6 @@ class Anchor:
         self.importance.all.copy_(state["importance"])
         self.at.all.copy_(state["at"])
         self.rest.copy_(state["rest"])
-
-
-def slopes(weights: Sequence[Tensor]) -> list[Tensor]:
-    """The slope of each weight; all must have one."""
-    found = [weight.grad for weight in weights]
-    return [slope for slope in found if slope is not None]
 
 
 def descend(optimizer: Optimizer, loss: Tensor, anchors: Sequence[Anchor]) -> Tensor:

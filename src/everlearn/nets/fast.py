@@ -68,9 +68,11 @@ def keeping_moments(net: nn.Module) -> Iterator[None]:
     """Let a net train inside without moving the moments that it keeps."""
     kept = list(net.buffers())
     before = [one.clone() for one in kept]
-    yield
-    if kept:
-        torch._foreach_copy_(kept, before)
+    try:
+        yield
+    finally:
+        if kept:
+            torch._foreach_copy_(kept, before)
 
 
 def steady() -> AbstractContextManager[None]:
@@ -135,7 +137,9 @@ def moments(optimizer: Optimizer) -> list[Tensor]:
 
 def forget(optimizer: Optimizer) -> None:
     """Start an optimiser afresh, in the memory it has."""
-    torch._foreach_zero_(moments(optimizer))
+    kept = moments(optimizer)
+    if kept:  # gradient descent without momentum keeps nothing
+        torch._foreach_zero_(kept)
 
 
 def load_moments(optimizer: Optimizer, kept: Sequence[Tensor]) -> None:
@@ -191,6 +195,7 @@ class Step:
         """Capture nothing yet."""
         self._work, self._changed = work, list(changed)
         self._graphs: dict[tuple[Any, ...], Graph] = {}
+        self._pool: Any = None
 
     def __call__(self, *inputs: Tensor) -> Tensor:
         """Do one step and return its loss, on the device."""
@@ -219,8 +224,10 @@ class Step:
             for _ in range(_WARM_UPS):
                 self._work(*places)
         torch.cuda.current_stream().wait_stream(side)
+        # Graphs run one after another and losses are copied, so all may use the same memory.
+        self._pool = self._pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        with steady(), torch.cuda.graph(graph):
+        with steady(), torch.cuda.graph(graph, pool=self._pool):
             loss = self._work(*places).detach()
         with torch.no_grad():
             torch._foreach_copy_(self._changed, before)

@@ -14,7 +14,7 @@ _SLACK = 1e-10  # relative; what counts as nothing in the solution of a dual
 
 
 def slopes_of(weights: Sequence[Tensor]) -> list[Tensor]:
-    """What the way back left at weights."""
+    """What the way back left at weights; those that it did not reach are left out."""
     return [weight.grad for weight in weights if weight.grad is not None]
 
 

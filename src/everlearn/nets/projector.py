@@ -10,6 +10,7 @@ from torch.nn.functional import normalize
 
 from everlearn.nets import build_net, fast
 from everlearn.nets.head import Head
+from everlearn.nets.seeded import seeded
 
 # Numbers of pictures that are looked at together: 1024 of 64 pixels.
 _NUMBERS = 2**22
@@ -41,9 +42,7 @@ class Projected(nn.Module):
 def build_projected(name: str, channels: int, size: int, seed: int) -> Projected:
     """Build a net whose weights follow from the seed; torch's own generator is left as it was."""
     backbone = build_net(name, channels, 1, size, seed)
-    with torch.random.fork_rng(devices=[]):
-        # Another seed, so that the projector does not repeat the numbers of the first layers.
-        torch.default_generator.manual_seed(seed ^ 1)
+    with seeded(seed ^ 1):  # so that the projector does not repeat the numbers of the first layers
         return Projected(backbone)
 
 

@@ -53,6 +53,7 @@ class Refresh:
     def load_state(self, state: Any) -> None:
         """Go on from a state."""
         torch._foreach_copy_(self._fisher, list(state))
+        torch._foreach_zero_(self.changed)
         self._damp()
 
 

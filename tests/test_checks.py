@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -26,7 +26,14 @@ NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
 STORES_TASKS = {"agem", "gem", "contrastive"}
 # By definition these read values back: GEM solves a problem on the CPU, the others decide by them.
 READERS = {"gem", "contrastive", "gdumb", "joint", "cumulative"}
+# These are examined by `make check`, all by `make test`.
+QUICK = {"dcl", "fine-tuning", "lwf", "er", "si"}
 FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
+
+
+def examined(names: Iterable[str]) -> list[Any]:
+    slow = pytest.mark.slow
+    return [n if n in QUICK else pytest.param(n, marks=slow) for n in sorted(names)]
 
 
 def small(name: str, preset: str) -> dict[str, Any]:
@@ -44,13 +51,13 @@ def on_sprites(name: str) -> Any:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEEDS_IMAGES])
+@pytest.mark.parametrize("name", examined(set(METHODS) - NEEDS_IMAGES))
 def test_methods_pass_the_exam_on_points(name: str, check: str) -> None:
     CHECKS[check](on_points(name), POINTS)
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", sorted(NEEDS_IMAGES & set(METHODS)))
+@pytest.mark.parametrize("name", examined(NEEDS_IMAGES))
 def test_methods_that_need_images_pass_the_exam_on_sprites(name: str, check: str) -> None:
     CHECKS[check](on_sprites(name), SPRITES)
 
@@ -74,7 +81,7 @@ def test_methods_learn_any_scenario(name: str, scenario: str) -> None:
     assert set(learner.predict(images).tolist()) <= set(stream.class_ids)
 
 
-@pytest.mark.parametrize("name", [n for n in METHODS if n not in NEEDS_IMAGES | STORES_TASKS])
+@pytest.mark.parametrize("name", examined(set(METHODS) - NEEDS_IMAGES - STORES_TASKS))
 def test_what_is_stored_does_not_grow_with_the_tasks(name: str) -> None:
     stream = POINTS.with_changes(tasks=8)
     few = {"memory": 12} if "memory" in small(name, "toy") else {}

@@ -71,6 +71,7 @@ def test_the_same_steps_give_the_same_weights(data: Path) -> None:
     assert not same(first, work(data))
 
 
+@pytest.mark.slow
 def test_a_run_that_counted_its_steps_by_the_clock_can_be_repeated(data: Path) -> None:
     timed = done(data, steps=None, seconds=1.0, batch_size=4)
     assert timed.done >= 20

@@ -26,6 +26,7 @@ from everlearn.memory import Found
 from everlearn.warp import invert, normalise, similarities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", range(2, 11))
 def test_b11_the_random_player_is_right_as_often_as_chance(n: int) -> None:
     found = tally(play(questions(0, [n], 2000), guessing(seed=0)))[n]
@@ -44,6 +45,7 @@ def _few() -> list[Question]:
     return list(questions(0, [5, 10], 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 10])
 def test_b11_the_oracle_finds_the_answer(n: int) -> None:
     found = tally(play(questions(0, [n], 20), looking(Search())))[n]
@@ -68,6 +70,7 @@ def test_the_oracle_takes_pictures_from_a_gpu() -> None:
     assert looking(Search(), "cuda")(question) == looking(Search())(question)
 
 
+@pytest.mark.slow
 def test_the_oracle_undoes_and_applies_maps_as_warp_does() -> None:
     pictures = Question(0, 2, 0, Canvas(size=16, channels=3)).draw().choices
     numbers = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 1.0, 0.25, -0.5], [0.8, -2.0, -0.5, 0.1]])
@@ -112,6 +115,7 @@ def test_a_learner_that_knows_the_map_answers_from_the_choices_alone() -> None:
     assert learner.memory.labels == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcl", "dcl-plus"])
 def test_dcl_plays_without_a_change_of_its_memory(name: str) -> None:
     canvas = Canvas(size=16)

@@ -108,6 +108,7 @@ def test_mixed_batches_carry_the_labels_of_their_images() -> None:
         assert [truth[image.numpy().tobytes()] for image in images] == labels.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
 def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
     whole = learn(build(name, STREAM, "cpu", **SMALL), STREAM, 2)
@@ -120,6 +121,7 @@ def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
 def test_answers_are_classes_that_were_met(name: str) -> None:
     stream = STREAM.with_changes(first_class=100)

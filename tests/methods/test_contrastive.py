@@ -223,6 +223,7 @@ def test_the_validation_loss_is_the_same_in_one_part_or_for_parts_alike() -> Non
     assert losses[0] - losses[1] == pytest.approx(1.386, abs=0.2)
 
 
+@pytest.mark.slow
 def test_old_exemplars_are_of_other_classes_and_the_first_task_has_none() -> None:
     stream = PICTURES.with_changes(scenario="recurring", tasks=6)
     learner = learned(5, stream, old=4, net="mlp")

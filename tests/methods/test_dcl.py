@@ -67,6 +67,7 @@ def test_d4_the_true_map_and_the_nearest_exemplar_name_a_hundred_shapes() -> Non
         assert torch.equal(found.labels[:, 0], batch.labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", [0, 3])
 def test_d5_a_picture_alone_and_in_a_batch_gets_the_same_answer(fitted: int) -> None:
     stream = small_stream()
@@ -156,6 +157,7 @@ def test_a_class_that_comes_back_is_remembered_once() -> None:
     assert learner.memory.labels == sorted({c for task in stream for c in task.classes})
 
 
+@pytest.mark.slow
 def test_d16_a_loaded_state_goes_on_to_the_same_bits() -> None:
     stream = small_stream()
     for changes in ({}, {"fresh": False}, {"average": 0.9}, {"jitter": 0.5, "rehearse": 0.5}):

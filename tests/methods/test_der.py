@@ -57,6 +57,7 @@ def assert_same(one: Any, two: Any) -> None:
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stream", "pace"), STREAMS)
 def test_b7_without_its_terms_it_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
     plain = learn(build("fine-tuning", stream, "cpu", **pace), stream)
@@ -180,6 +181,7 @@ def test_a_loaded_state_goes_on_to_the_same_bits(refresh: float) -> None:
         assert torch.equal(part, second.state()["memory"][name])
 
 
+@pytest.mark.slow
 def test_b17_to_refresh_by_nothing_is_to_leave_it() -> None:
     pace = {**STREAMS[1][1], "epochs": 1}
     plain, refreshed = make(IMAGES, **pace, **PLUS), make(IMAGES, **pace, **PLUS)

@@ -17,6 +17,8 @@ from everlearn.metrics import average_accuracy, table
 from everlearn.presets import PRESETS
 from everlearn.stream import Gaussians
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (0, 1, 2)
 # Lowest and highest mean accuracy; settings are those of the preset where none are named.
 RANGES: list[tuple[str, dict[str, Any], float, float]] = [

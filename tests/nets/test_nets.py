@@ -56,6 +56,7 @@ def test_the_pooled_convnet_has_the_same_convolutions_and_one_linear_layer():
     assert count_parameters(ConvNet(3, 10, 32, pooled=True)) == convs + 128 * 10 + 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETS)
 @pytest.mark.parametrize(("channels", "size"), [(1, 32), (3, 33), (1, 64), (3, 100)])
 def test_every_net_takes_any_channels_and_sizes(name, channels, size):

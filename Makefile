@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
 AVALANCHE := .venv-avalanche
-PYTEST := $(VENV)/bin/python -m pytest -n auto
+PYTEST := $(VENV)/bin/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test check bench avalanche docs

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from everlearn.render import render
     from everlearn.render.canvas import Canvas
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
-    from everlearn.stream import ArrayStream, Batch, Split, Stream, Task
+    from everlearn.stream import ArrayStream, Batch, Gaussians, Split, Stream, Task
 
 _HOMES = {
     "ArrayStream": "stream",
@@ -25,6 +25,7 @@ _HOMES = {
     "Canvas": "render",
     "Exemplars": "memory",
     "Factors": "factors",
+    "Gaussians": "stream",
     "Learner": "learner",
     "METHODS": "methods",
     "Outline": "shapes",
@@ -48,6 +49,7 @@ __all__ = [
     "Canvas",
     "Exemplars",
     "Factors",
+    "Gaussians",
     "Learner",
     "Outline",
     "Outlines",

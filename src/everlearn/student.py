@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from everlearn.border import check_number
 from everlearn.learner import Pace, all_classes, check_passes, count_steps, lessons
+from everlearn.memory import Balanced, Buffer, Reservoir
 from everlearn.nets import build_net, fast
 from everlearn.nets.classifier import Classifier
 from everlearn.settings import setting
 from everlearn.stream import Task
 
 OPTIMIZERS = ("adam", "sgd")
+Choice = Balanced | Reservoir
+Say = Callable[[Tensor], Tensor]
+_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,17 @@ class Student:
     def descend(self, images: Tensor, units: Tensor) -> Tensor:
         """One step down the cross-entropy; return it."""
         return fast.descend(self.optimizer, self.loss(self.logits(images), units))
+
+    def keep(self, task: Task, choice: Choice, buffer: Buffer, say: Say | None = None) -> None:
+        """Let a buffer take in what a choice admits of a task, and what is said of it, if anything."""
+        items, slots = choice.admit(task.index, task.train.labels)
+        for start in range(0, len(items), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            kept = task.train.batch(items[part], self.device)
+            buffer.put(slots[part], kept.images, self.model.unit(kept.labels))
+            if say is not None:
+                rows = torch.from_numpy(slots[part]).to(self.device)
+                buffer.write_logits(rows, say(kept.images))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

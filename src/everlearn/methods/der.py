@@ -24,8 +24,6 @@ from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
 
-_AT_ONCE = 4096
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -85,20 +83,14 @@ class DER:
         self.choice.seen += count
         self.buffer.filled = min(self.choice.seen, self.settings.memory)
         if self.settings.late:
-            self._keep(task)
+            self.student.keep(task, self.choice, self.buffer, self._say)
         if self.refresh and steps:
             self.refresh.end_task(steps)
 
-    def _keep(self, task: Task) -> None:
-        """Take images of the task in, with what the net says of them now, in evaluation."""
-        items, slots = self.choice.admit(task.index, task.train.labels)
-        for start in range(0, len(items), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            kept = task.train.batch(items[part], self.device)
-            self.buffer.put(slots[part], kept.images, self.student.model.unit(kept.labels))
-            rows = torch.from_numpy(slots[part]).to(self.device)
-            with fast.evaluating(self.student.net):
-                self.buffer.write_logits(rows, self.student.logits(kept.images))
+    def _say(self, images: Tensor) -> Tensor:
+        """Logits in evaluation."""
+        with fast.evaluating(self.student.net):
+            return self.student.logits(images)
 
     def _find_slots(self, task: Task, count: int, new: int) -> Tensor:
         """Where each image of the first epoch goes, (steps, new); of a batch the last in a slot stays."""

@@ -57,9 +57,7 @@ class ER:
         self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, *recalled[step : step + 1])
-        items, slots = self.choice.admit(task.index, task.train.labels)
-        kept = task.train.batch(items, self.device)
-        self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
+        self.student.keep(task, self.choice, self.buffer)
 
     def _draw(self, task: Task, count: int) -> Tensor:
         """Which rows of the buffer each step sees, (steps, count); nothing where it is empty."""

@@ -21,8 +21,6 @@ from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
 
-_AT_ONCE = 4096
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -71,7 +69,8 @@ class PCR:
         self.batch_size = new * (2 if len(recalled) else 1)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, waves[step], *recalled[step : step + 1])
-        self._keep(task)
+        says = self.settings.alpha or self.settings.beta
+        self.student.keep(task, self.choice, self.buffer, self._remark if says else None)
 
     def _waves(self, steps: int) -> Tensor:
         """What the loss of each step is multiplied by."""
@@ -83,16 +82,9 @@ class PCR:
         rows = draw_rows(self._seed, task.index, len(self.choice.used), steps, count)
         return torch.from_numpy(rows).to(self.device)
 
-    def _keep(self, task: Task) -> None:
-        """Take images of the task in, and what the net says of them now."""
-        items, slots = self.choice.admit(task.index, task.train.labels)
-        for start in range(0, len(items), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            kept = task.train.batch(items[part], self.device)
-            self.buffer.put(slots[part], kept.images, self.student.model.unit(kept.labels))
-            if self.settings.alpha or self.settings.beta:
-                rows = torch.from_numpy(slots[part]).to(self.device)
-                self.buffer.write_logits(rows, torch.cat(self._say(kept.images), 1))
+    def _remark(self, images: Tensor) -> Tensor:
+        """What is kept beside images, in one row each."""
+        return torch.cat(self._say(images), 1)
 
     def _say(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Features and logits in evaluation."""

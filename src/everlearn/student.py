@@ -11,7 +11,8 @@ from torch import Tensor
 
 from everlearn.border import check_number
 from everlearn.learner import Pace, all_classes, check_passes, count_steps, lessons
-from everlearn.memory import Balanced, Buffer, Reservoir
+from everlearn.memory import Balanced, Buffer, Reservoir, draw_rows
+from everlearn.memory.reservoir import Ints
 from everlearn.nets import build_net, fast
 from everlearn.nets.classifier import Classifier
 from everlearn.settings import setting
@@ -57,7 +58,7 @@ class Student:
         """Start with random weights, which follow from the stream's seed."""
         check_passes(stream, study.pace)
         classes, canvas = all_classes(stream), stream.canvas
-        self.study, self.device = study, device
+        self.study, self.device, self._seed = study, device, stream.seed
         net = build_net(study.net, canvas.channels, len(classes), canvas.size, stream.seed)
         self.model = Classifier(net, classes, device)
         self.net = self.model.net
@@ -109,6 +110,11 @@ class Student:
     def descend(self, images: Tensor, units: Tensor) -> Tensor:
         """One step down the cross-entropy; return it."""
         return fast.descend(self.optimizer, self.loss(self.logits(images), units))
+
+    def draw(self, task: Task, used: Ints, count: int) -> Tensor:
+        """Which of the used slots of a buffer each step sees, (steps, count); nothing without any."""
+        rows = draw_rows(self._seed, task.index, len(used), self.count_steps(task), count)
+        return torch.from_numpy(used[rows]).to(self.device)
 
     def keep(self, task: Task, choice: Choice, buffer: Buffer, say: Say | None = None) -> None:
         """Let a buffer take in what a choice admits of a task, and what is said of it, if anything."""

@@ -106,7 +106,7 @@ def test_the_images_recalled_are_those_of_the_stream_to_the_same_bits() -> None:
 def test_each_image_kept_is_recalled_equally_often() -> None:
     learner = build("er", POINTS, "cpu", **SMALL | {"epochs": 200})
     learner.load_state(learn(build("er", POINTS, "cpu", **SMALL), POINTS, 1).state())
-    drawn = learner._draw(POINTS[1], 16)
+    drawn = learner.student.draw(POINTS[1], learner.choice.used, 16)
     assert drawn.shape == (1_000, 16)
     # 800 of each on average, with a standard deviation of 28.
     assert (torch.bincount(drawn.ravel(), minlength=20) - 800).abs().max() < 110

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
-from everlearn.memory import Buffer, draw_rows
+from everlearn.memory import Buffer
 from everlearn.nets import fast
 from everlearn.nets.gradients import project, slopes_of
 from everlearn.philox import Purpose, permutation
@@ -52,17 +52,12 @@ class AGEM:
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task with an eye on the memory; then keep some of its images."""
-        recalled, new = self._draw(task), self.student.batch_size(task)
+        held, new = np.arange(self.buffer.filled), self.student.batch_size(task)
+        recalled = self.student.draw(task, held, self.settings.reference)
         self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, *recalled[step : step + 1])
         self._keep(task)
-
-    def _draw(self, task: Task) -> Tensor:
-        """Which images each step asks, (steps, reference); nothing where there are none."""
-        count, steps = self.settings.reference, self.student.count_steps(task)
-        rows = draw_rows(self._seed, task.index, self.buffer.filled, steps, count)
-        return torch.from_numpy(rows).to(self.device)
 
     def _keep(self, task: Task) -> None:
         chosen = permutation(self._seed, Purpose.MEMORY, task.index, len(task.train))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
-from everlearn.memory import Balanced, Buffer, Reservoir, draw_rows
+from everlearn.memory import Balanced, Buffer, Reservoir
 from everlearn.nets import fast
 from everlearn.settings import setting
 from everlearn.stream import Task
@@ -43,7 +43,7 @@ class ER:
 
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights and an empty buffer."""
-        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.settings, self.device = settings, device
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()
         self.buffer = Buffer(settings.memory, canvas.shape, canvas.bits, device)
@@ -53,17 +53,11 @@ class ER:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task beside the buffer; then let the buffer choose from the task."""
         new = self.student.batch_size(task)
-        recalled = self._draw(task, self.settings.recalled or new)
+        recalled = self.student.draw(task, self.choice.used, self.settings.recalled or new)
         self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, *recalled[step : step + 1])
         self.student.keep(task, self.choice, self.buffer)
-
-    def _draw(self, task: Task, count: int) -> Tensor:
-        """Which rows of the buffer each step sees, (steps, count); nothing where it is empty."""
-        used, steps = self.choice.used, self.student.count_steps(task)
-        rows = used[draw_rows(self._seed, task.index, len(used), steps, count)]
-        return torch.from_numpy(rows).to(self.device)
 
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
         """Mean cross-entropy over new and old images together, or the sum of a mean over each."""

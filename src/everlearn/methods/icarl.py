@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize, one_hot
 
 from everlearn.border import check_whole
-from everlearn.memory import Buffer, draw_rows
+from everlearn.memory import Buffer
 from everlearn.memory.herded import Herded
 from everlearn.nets import fast
 from everlearn.nets.means import features, name_nearest
@@ -50,7 +50,7 @@ class ICaRL:
                 "icarl chooses exemplars among images that it has learned from, and an online stream "
                 "shows them once; use er or gdumb there"
             )
-        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.settings, self.device = settings, device
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size, model = self.student.batch_size(), self.student.model
         self.buffer = Buffer(settings.memory, canvas.shape, canvas.bits, device)
@@ -64,7 +64,7 @@ class ICaRL:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task beside the exemplars; then choose exemplars of its classes."""
         new = self.student.batch_size(task)
-        recalled = self._draw(task, self.settings.recalled or new)
+        recalled = self.student.draw(task, self.exemplars.used, self.settings.recalled or new)
         self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
         self._set_past(task)
         for step, (images, units) in enumerate(self.student.lessons(task)):
@@ -76,14 +76,6 @@ class ICaRL:
             self.exemplars.renew(task.train, task.train.labels - first, self._see)
         self.teacher.load_state_dict(self.student.net.state_dict())
         self._means = None
-
-    def _draw(self, task: Task, count: int) -> Tensor:
-        """Which exemplars each step sees, (steps, count); nothing where there are none."""
-        used, steps = self.exemplars.used, self.student.count_steps(task)
-        if not len(used):
-            return torch.empty((0, count), dtype=torch.int64)
-        rows = used[draw_rows(self._seed, task.index, len(used), steps, count)]
-        return torch.from_numpy(rows).to(self.device)
 
     def _set_past(self, task: Task) -> None:
         """Tell old classes from new ones; a class that comes back is new again."""

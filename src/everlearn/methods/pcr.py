@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from everlearn.border import check_number, check_whole
-from everlearn.memory import Buffer, Reservoir, draw_rows
+from everlearn.memory import Buffer, Reservoir
 from everlearn.nets import fast, proxy
 from everlearn.nets.both import Features
 from everlearn.settings import setting
@@ -51,7 +51,7 @@ class PCR:
                 "alpha and beta need another look at the images of a task when it ends, which an "
                 "online stream forbids; give alpha=0 and beta=0"
             )
-        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.settings, self.device = settings, device
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()
         net: Any = self.student.net
@@ -65,7 +65,7 @@ class PCR:
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task beside the buffer; then let the buffer choose from the task."""
         new, steps = self.student.batch_size(task), self.student.count_steps(task)
-        recalled, waves = self._draw(task, steps, new), self._waves(steps)
+        recalled, waves = self.student.draw(task, self.choice.used, new), self._waves(steps)
         self.batch_size = new * (2 if len(recalled) else 1)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, waves[step], *recalled[step : step + 1])
@@ -76,11 +76,6 @@ class PCR:
         """What the loss of each step is multiplied by."""
         heights = [proxy.tau_at(step) if self.settings.wave else 1.0 for step in range(steps)]
         return torch.tensor(heights, device=self.device)
-
-    def _draw(self, task: Task, steps: int, count: int) -> Tensor:
-        """Which rows of the buffer each step sees, (steps, count); nothing where it is empty."""
-        rows = draw_rows(self._seed, task.index, len(self.choice.used), steps, count)
-        return torch.from_numpy(rows).to(self.device)
 
     def _remark(self, images: Tensor) -> Tensor:
         """What is kept beside images, in one row each."""

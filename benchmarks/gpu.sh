@@ -43,7 +43,7 @@ options() {  # NAME, as in results/paper
     der++-5k-late) echo "der++ --memory 5000 --late" ;;
     contrastive) echo "contrastive --tasks 200" ;;
     l2p-lite) echo "l2p-lite --tasks 100 --weights $out/vit-lite.npz" ;;
-    joint) echo "joint --joint.every 500" ;;
+    joint) echo "joint --joint.every 500 --every 500" ;;
     *) echo "$1" ;;
     esac
 }

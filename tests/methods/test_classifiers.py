@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,8 @@ from everlearn.learner import Learner
 from everlearn.methods import METHODS, build, find_method
 from everlearn.methods.joint import mixed_batches
 from everlearn.stream import Gaussians
+
+from .conftest import learn
 
 SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
 LONG = SMALL | {"epochs": 10, "rate": 3e-3, "final_rate": 1e-4}
@@ -28,13 +29,6 @@ STREAM = Stream(
 )
 
 
-def learn(learner: Learner, stream: Any, tasks: int) -> Learner:
-    for index in range(tasks):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
-
-
 def accuracy(learner: Learner, index: int) -> float:
     batch = STREAM[index].test.batch(slice(None))
     return float((learner.predict(batch.images) == batch.labels).float().mean())
@@ -43,31 +37,31 @@ def accuracy(learner: Learner, index: int) -> float:
 @pytest.mark.slow
 def test_fine_tuning_learns_the_last_task_and_forgets_the_first() -> None:
     learner = build("fine-tuning", STREAM, "cpu", **LONG)
-    learn(learner, STREAM, 1)
+    learn(learner, [STREAM[0]])
     assert accuracy(learner, 0) > 0.8
-    learn(learner, STREAM, 2)
+    learn(learner, [STREAM[0], STREAM[1]])
     assert accuracy(learner, 1) > 0.8
     assert accuracy(learner, 0) < 0.2
 
 
 @pytest.mark.slow
 def test_joint_training_keeps_the_first_task() -> None:
-    learner = learn(build("joint", STREAM, "cpu", **LONG, every=2), STREAM, 2)
+    learner = learn(build("joint", STREAM, "cpu", **LONG, every=2), [STREAM[0], STREAM[1]])
     assert min(accuracy(learner, 0), accuracy(learner, 1)) > 0.8
 
 
 @pytest.mark.slow
 def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
-    long = learn(build("joint", STREAM, "cpu", **SMALL), STREAM, 2)
-    late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), STREAM, 2)
+    long = learn(build("joint", STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
+    late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), [STREAM[0], STREAM[1]])
     for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_joint_training_begins_with_a_fresh_optimiser_even_where_others_keep_theirs() -> None:
     points, pace = Gaussians(tasks=2), {"net": "mlp", "optimizer": "sgd", "fresh": False}
-    long = learn(build("joint", points, "cpu", **pace), points, 2)
-    late = learn(build("joint", points, "cpu", **pace, every=2), points, 2)
+    long = learn(build("joint", points, "cpu", **pace), points)
+    late = learn(build("joint", points, "cpu", **pace, every=2), points)
     for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
         assert torch.equal(a, b)
 
@@ -111,12 +105,11 @@ def test_mixed_batches_carry_the_labels_of_their_images() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
 def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
-    whole = learn(build(name, STREAM, "cpu", **SMALL), STREAM, 2)
-    first = learn(build(name, STREAM, "cpu", **SMALL), STREAM, 1)
+    whole = learn(build(name, STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
+    first = learn(build(name, STREAM, "cpu", **SMALL), [STREAM[0]])
     second = build(name, STREAM, "cpu", **SMALL)
     second.load_state(first.state())
-    for _ in second.learn(STREAM[1]):
-        pass
+    learn(second, [STREAM[1]])
     for a, b in zip(whole.state()["net"].values(), second.state()["net"].values(), strict=True):
         assert torch.equal(a, b)
 
@@ -128,7 +121,7 @@ def test_answers_are_classes_that_were_met(name: str) -> None:
     learner = build(name, stream, "cpu", **SMALL)
     images = stream[0].test.batch(slice(None)).images
     assert (learner.predict(images) == -1).all()
-    learn(learner, stream, 2)
+    learn(learner, [stream[0], stream[1]])
     assert set(learner.predict(images).tolist()) <= {100, 101, 102, 103}
     assert set(learner.predict(images, [101, 103]).tolist()) <= {101, 103}
 

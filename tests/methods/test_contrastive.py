@@ -18,6 +18,8 @@ from everlearn.nets.watch import Watch
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import learn
+
 POINTS = Gaussians(seed=1, tasks=3, train=40, val=8, test=25)
 TOY = {"net": "mlp", "batch_size": 32, "epochs": 3}
 PICTURES = Stream(
@@ -37,11 +39,7 @@ def make(stream: Any = POINTS, **changes: Any) -> Contrastive:
 
 
 def learned(tasks: int, stream: Any = POINTS, **changes: Any) -> Contrastive:
-    learner = make(stream, **changes)
-    for index in range(tasks):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
+    return learn(make(stream, **changes), (stream[index] for index in range(tasks)))
 
 
 def count_steps(learner: Contrastive, stream: Any) -> int:
@@ -67,8 +65,7 @@ def test_it_learns_every_task_and_keeps_more_than_the_last() -> None:
     learner = make(epochs=5)
     images, labels = questions()
     for index, task in enumerate(POINTS):
-        for _ in learner.learn(task):
-            pass
+        learn(learner, [task])
         here = labels // 4 == index
         assert (learner.predict(images[here]) == labels[here]).float().mean() > 0.8
     # The last task alone would be a third.
@@ -88,8 +85,7 @@ def test_a_loaded_state_goes_on_to_the_same_bits(stream: Any, old: int) -> None:
     whole, first = learned(2, stream, old=old), learned(1, stream, old=old)
     second = make(stream, old=old)
     second.load_state(first.state())
-    for _ in second.learn(stream[1]):
-        pass
+    learn(second, [stream[1]])
     for name, weight in whole.state()["net"].items():
         assert torch.equal(weight, second.state()["net"][name])
     images, _ = questions(stream, 2)
@@ -166,8 +162,7 @@ def test_matches_are_the_largest_cosines_and_novelty_is_their_ratio() -> None:
 def test_answers_are_among_those_asked_about_or_none() -> None:
     learner, images = make(), questions()[0]
     assert (learner.predict(images) == -1).all()
-    for _ in learner.learn(POINTS[0]):
-        pass
+    learn(learner, [POINTS[0]])
     assert set(learner.predict(images).tolist()) <= set(range(4))
     assert set(learner.predict(images, [1, 3, 99]).tolist()) == {1, 3}
     assert (learner.predict(images, [99]) == -1).all()

@@ -19,6 +19,8 @@ from everlearn.methods.dcl.settings import Settings
 from everlearn.nets.norm import Norm
 from everlearn.warp import normalise
 
+from .conftest import learn
+
 SMALL = {"net": "convnet", "batch_size": 32, "epochs": 1}
 
 
@@ -36,10 +38,7 @@ def learned(tasks: int = 2, stream: Stream | None = None, **changes: Any) -> DCL
     stream = stream or small_stream()
     learner = build("dcl", stream, "cpu", **(SMALL | changes))
     assert isinstance(learner, DCL)
-    for index in range(tasks):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
+    return learn(learner, (stream[index] for index in range(tasks)))
 
 
 def weights_of(learner: DCL) -> list[torch.Tensor]:
@@ -164,8 +163,7 @@ def test_d16_a_loaded_state_goes_on_to_the_same_bits() -> None:
         whole, first = learned(2, stream, **changes), learned(1, stream, **changes)
         second = learned(0, stream, **changes)
         second.load_state(first.state())
-        for _ in second.learn(stream[1]):
-            pass
+        learn(second, [stream[1]])
         assert equal(weights_of(whole), weights_of(second))
         images = stream[2].test.batch(slice(None)).images
         assert torch.equal(whole.theta(images), second.theta(images))
@@ -181,8 +179,7 @@ def test_learning_lowers_the_error_of_maps_on_new_shapes() -> None:
         return float((learner.theta(test.images) - test.theta).square().mean())
 
     before = error()
-    for _ in learner.learn(stream[0]):
-        pass
+    learn(learner, [stream[0]])
     assert error() < 0.3 * before
 
 
@@ -279,8 +276,7 @@ def test_the_averaged_net_weighs_later_nets_more_until_it_is_as_slow_as_it_may_b
         learner = learned(0, stream, average=average)
         after = []
         for index in range(3):
-            for _ in learner.learn(stream[index]):
-                pass
+            learn(learner, [stream[index]])
             after.append(weights_of(learner))
         shares = torch.tensor(weights) / sum(weights)
         for values, slow in zip(

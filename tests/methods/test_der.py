@@ -18,16 +18,8 @@ from everlearn.nets.refresh import Refresh
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 32,
-    "epochs": 5,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import TOY, learn
+
 PACE = {**TOY, "batch_size": 16, "epochs": 2}
 POINTS = Gaussians(seed=1, tasks=3, train=21, test=5)
 IMAGES = Stream(
@@ -43,13 +35,6 @@ PLUS = {"beta": 0.5, "memory": 40}
 
 def make(stream: Any, **changes: Any) -> DER:
     return DER(stream, change_settings(Settings(), changes, "der"), "cpu")
-
-
-def learn(learner: Any, tasks: Any) -> Any:
-    for task in tasks:
-        for _ in learner.learn(task):
-            pass
-    return learner
 
 
 def assert_same(one: Any, two: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,25 +16,10 @@ from everlearn.memory import Reservoir, draw_rows
 from everlearn.methods import build
 from everlearn.stream import Gaussians
 
-SMALL = {
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 16,
-    "epochs": 2,
-    "memory": 20,
-}
+from .conftest import TOY, learn
+
+SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
-
-
-def learn(learner: Learner, stream: Any, tasks: int) -> Learner:
-    for index in range(tasks):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def same_net(one: Learner, other: Learner) -> bool:
@@ -75,13 +59,13 @@ def test_it_is_a_plain_loop_over_new_and_old_images(apart: bool) -> None:
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
 def test_b14_the_first_task_is_learned_as_fine_tuning_learns_it(name: str) -> None:
     plain = {key: value for key, value in SMALL.items() if key != "memory"}
-    naive = learn(build("fine-tuning", POINTS, "cpu", **plain), POINTS, 1)
-    assert same_net(learn(build(name, POINTS, "cpu", **SMALL), POINTS, 1), naive)
+    naive = learn(build("fine-tuning", POINTS, "cpu", **plain), [POINTS[0]])
+    assert same_net(learn(build(name, POINTS, "cpu", **SMALL), [POINTS[0]]), naive)
 
 
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
 def test_a_task_enters_the_buffer_when_it_has_been_learned(name: str) -> None:
-    learner = learn(build(name, POINTS, "cpu", **SMALL), POINTS, 1)
+    learner = learn(build(name, POINTS, "cpu", **SMALL), [POINTS[0]])
     for _ in learner.learn(POINTS[1]):
         assert set(learner.buffer.state()["units"].tolist()) == {0, 1}
     assert {2, 3} & set(learner.buffer.state()["units"].tolist())
@@ -90,7 +74,7 @@ def test_a_task_enters_the_buffer_when_it_has_been_learned(name: str) -> None:
 def test_the_images_recalled_are_those_of_the_stream_to_the_same_bits() -> None:
     stream = Stream(tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16))
     learner = build("er", stream, "cpu", net="convnet-pooled", batch_size=32, epochs=1, memory=30)
-    learn(learner, stream, 1)
+    learn(learner, [stream[0]])
     batch = stream[0].train.batch(slice(None))
     known = {
         image.numpy().tobytes(): int(label)
@@ -105,7 +89,7 @@ def test_the_images_recalled_are_those_of_the_stream_to_the_same_bits() -> None:
 
 def test_each_image_kept_is_recalled_equally_often() -> None:
     learner = build("er", POINTS, "cpu", **SMALL | {"epochs": 200})
-    learner.load_state(learn(build("er", POINTS, "cpu", **SMALL), POINTS, 1).state())
+    learner.load_state(learn(build("er", POINTS, "cpu", **SMALL), [POINTS[0]]).state())
     drawn = learner.student.draw(POINTS[1], learner.choice.used, 16)
     assert drawn.shape == (1_000, 16)
     # 800 of each on average, with a standard deviation of 28.
@@ -116,8 +100,7 @@ def test_each_image_kept_is_recalled_equally_often() -> None:
 def test_b18_the_buffer_never_holds_more_than_its_memory(name: str) -> None:
     learner = build(name, POINTS, "cpu", **SMALL)
     for task in POINTS:
-        for _ in learner.learn(task):
-            pass
+        learn(learner, [task])
         assert len(learner.choice.used) <= learner.buffer.filled <= 20
         state = learner.state()["memory"]
         assert count_bytes(state) == learner.buffer.filled * (8 * 4 + 8)
@@ -125,11 +108,10 @@ def test_b18_the_buffer_never_holds_more_than_its_memory(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
 def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
-    whole = learn(build(name, POINTS, "cpu", **SMALL), POINTS, 3)
+    whole = learn(build(name, POINTS, "cpu", **SMALL), POINTS)
     first, second = (build(name, POINTS, "cpu", **SMALL) for _ in range(2))
-    second.load_state(learn(first, POINTS, 2).state())
-    for _ in second.learn(POINTS[2]):
-        pass
+    second.load_state(learn(first, [POINTS[0], POINTS[1]]).state())
+    learn(second, [POINTS[2]])
     assert same_net(whole, second)
     for part in ("images", "units"):
         assert torch.equal(whole.state()["memory"][part], second.state()["memory"][part])
@@ -140,7 +122,7 @@ def test_classes_that_come_back_are_kept_in_balance() -> None:
     stream = Stream(
         tasks=3, classes_per_task=3, values_per_factor=3, canvas=Canvas(size=16), scenario="domain"
     )
-    learner = learn(build("er-balanced", stream, "cpu", **settings), stream, 3)
+    learner = learn(build("er-balanced", stream, "cpu", **settings), stream)
     units = learner.buffer.units(torch.from_numpy(learner.choice.used))
     assert torch.bincount(units).tolist() == [10, 10, 10]
 

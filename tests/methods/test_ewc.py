@@ -15,22 +15,14 @@ from everlearn.nets import build_net, fisher
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import TOY, learn
+
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
 STUDY = {
     "net": "mlp",
     "batch_size": 16,
     "epochs": 2,
     "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 32,
-    "epochs": 5,
     "final_rate": None,
     "unmet": True,
     "fresh": False,
@@ -43,13 +35,6 @@ PICTURES = Stream(
 
 def make(stream: Any = STREAM, **changes: Any) -> ewc.EWC:
     return ewc.EWC(stream, change_settings(ewc.Settings(), STUDY | changes, "ewc"), "cpu")
-
-
-def learn(learner: Any, first: int, last: int, stream: Any = STREAM) -> Any:
-    for index in range(first, last):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def weights(learner: Any) -> list[Tensor]:
@@ -100,7 +85,7 @@ def plain_loop(strength: float, decay: float | None, samples: int, labels: str) 
 
 @pytest.mark.parametrize(("decay", "labels"), [(None, "sampled"), (0.9, "sampled"), (None, "true")])
 def test_it_is_the_plain_loop(decay: float | None, labels: str) -> None:
-    learner = learn(make(strength=100.0, decay=decay, labels=labels, samples=30), 0, 3)
+    learner = learn(make(strength=100.0, decay=decay, labels=labels, samples=30), STREAM)
     plain = plain_loop(100.0, decay, 30, labels)
     for one, two in zip(weights(learner), plain, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
@@ -108,7 +93,7 @@ def test_it_is_the_plain_loop(decay: float | None, labels: str) -> None:
 
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_b3_right_after_a_task_nothing_pulls(decay: float | None) -> None:
-    learner = learn(make(decay=decay), 0, 1)
+    learner = learn(make(decay=decay), [STREAM[0]])
     assert learner.anchor.importance.all.any()
     for weight in learner.student.weights:
         weight.grad = torch.zeros_like(weight)
@@ -119,38 +104,38 @@ def test_b3_right_after_a_task_nothing_pulls(decay: float | None) -> None:
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_b14_the_first_task_is_fine_tuning_to_the_bit(decay: float | None) -> None:
     settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), 0, 1)
-    assert same(weights(learn(make(strength=100.0, decay=decay), 0, 1)), weights(plain))
+    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
+    assert same(weights(learn(make(strength=100.0, decay=decay), [STREAM[0]])), weights(plain))
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_a_loaded_state_goes_on_to_the_same_bits(decay: float | None) -> None:
-    first, second = learn(make(decay=decay), 0, 1), make(decay=decay)
+    first, second = learn(make(decay=decay), [STREAM[0]]), make(decay=decay)
     second.load_state(first.state())
-    whole = learn(make(decay=decay), 0, 3)
-    assert same(weights(learn(second, 1, 3)), weights(whole))
+    whole = learn(make(decay=decay), STREAM)
+    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(whole))
     assert same(second.state()["anchor"].values(), whole.state()["anchor"].values())
 
 
 def test_a_net_of_convolutions_is_held_too_and_goes_on_to_the_same_bits() -> None:
     changes = {"net": "convnet-pooled", "samples": 20, "strength": 100.0}
-    first, second = learn(make(PICTURES, **changes), 0, 1, PICTURES), make(PICTURES, **changes)
+    first, second = learn(make(PICTURES, **changes), [PICTURES[0]]), make(PICTURES, **changes)
     second.load_state(first.state())
     assert all(part.any() for part in first.anchor.importance.parts)
-    whole = learn(make(PICTURES, **changes), 0, 2, PICTURES)
-    assert same(weights(learn(second, 1, 2, PICTURES)), weights(whole))
+    whole = learn(make(PICTURES, **changes), PICTURES)
+    assert same(weights(learn(second, [PICTURES[1]])), weights(whole))
 
 
 def test_what_is_kept_does_not_grow_with_tasks() -> None:
     sizes = [
-        sum(part.numel() for part in learn(make(), 0, tasks).state()["anchor"].values())
-        for tasks in (1, 3)
+        sum(part.numel() for part in learn(make(), tasks).state()["anchor"].values())
+        for tasks in ([STREAM[0]], STREAM)
     ]
     assert sizes[0] == sizes[1]
 
 
 def test_classes_not_met_take_no_part_where_the_softmax_leaves_them_out() -> None:
-    learner = learn(make(unmet=False), 0, 1)
+    learner = learn(make(unmet=False), [STREAM[0]])
     head = learner.anchor.importance.parts[-1]  # biases of the outputs
     assert head[:2].all()
     assert not head[2:].any()
@@ -170,7 +155,7 @@ def test_b12_a_weak_hold_does_not_keep_the_toy_stream() -> None:
     right = total = 0
     for seed in range(3):
         stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY, decay=0.9), 0, 5, stream)
+        learner = learn(make(stream, **TOY, decay=0.9), stream)
         for task in stream:
             batch = task.test.batch(slice(None))
             right += int((learner.predict(batch.images) == batch.labels).sum())

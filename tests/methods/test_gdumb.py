@@ -16,19 +16,14 @@ from everlearn.philox import Purpose, permutation
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import learn
+
 SMALL = {"net": "mlp", "batch_size": 8, "epochs": 3, "memory": 20, "unmet": True}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 
 
 def make(stream: Gaussians = POINTS, **changes: Any) -> GDumb:
     return GDumb(stream, change_settings(Settings(), SMALL | changes, "gdumb"), "cpu")
-
-
-def learn(learner: GDumb, tasks: list[int], stream: Gaussians = POINTS) -> GDumb:
-    for index in tasks:
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def same_net(one: GDumb, other: GDumb) -> bool:
@@ -39,7 +34,7 @@ def same_net(one: GDumb, other: GDumb) -> bool:
 def test_it_is_a_plain_loop_over_the_memory_from_random_weights() -> None:
     learner = make()
     net = deepcopy(learner.student.net)
-    learn(learner, [0, 1, 2])
+    learn(learner, POINTS)
     images, units = (learner.state()["memory"][part] for part in ("images", "units"))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     for step in range(6):
@@ -57,7 +52,7 @@ def test_it_is_a_plain_loop_over_the_memory_from_random_weights() -> None:
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_it_does_not_depend_on_what_it_learned_before(fresh: bool) -> None:
-    often, once = (learn(make(fresh=fresh, every=every), [0, 1, 2]) for every in (1, 3))
+    often, once = (learn(make(fresh=fresh, every=every), POINTS) for every in (1, 3))
     assert same_net(often, once)
 
 
@@ -69,7 +64,7 @@ def test_it_trains_every_so_many_tasks_and_after_the_last() -> None:
 def test_the_memory_is_in_balance_and_of_the_task_s_images() -> None:
     learner = make()
     for task, share in zip(POINTS, (10, 5, 3), strict=True):
-        learn(learner, [task.index])
+        learn(learner, [task])
         images, units = (learner.state()["memory"][part] for part in ("images", "units"))
         counts = torch.bincount(units)
         assert counts.sum() == 20
@@ -81,7 +76,7 @@ def test_the_memory_is_in_balance_and_of_the_task_s_images() -> None:
 
 
 def test_images_come_in_the_order_of_training() -> None:
-    learner, task = learn(make(memory=2), [0]), POINTS[0]
+    learner, task = learn(make(memory=2), [POINTS[0]]), POINTS[0]
     order = task.order()
     first = [order[task.train.labels[order] == label][0] for label in (0, 1)]
     units = learner.buffer.units(torch.arange(2))
@@ -97,10 +92,10 @@ def test_a_memory_smaller_than_a_batch_is_one_batch() -> None:
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
     for every in (1, 2):
-        whole, second = learn(make(every=every), [0, 1]), make(every=every)
-        second.load_state(learn(make(every=every), [0]).state())
-        assert same_net(learn(second, [1]), whole)
-        assert same_net(learn(second, [2]), learn(whole, [2]))
+        whole, second = learn(make(every=every), [POINTS[0], POINTS[1]]), make(every=every)
+        second.load_state(learn(make(every=every), [POINTS[0]]).state())
+        assert same_net(learn(second, [POINTS[1]]), whole)
+        assert same_net(learn(second, [POINTS[2]]), learn(whole, [POINTS[2]]))
 
 
 def test_an_online_stream_may_be_learned_from_memory_again_and_again() -> None:
@@ -111,7 +106,7 @@ def test_an_online_stream_may_be_learned_from_memory_again_and_again() -> None:
 def test_answers_are_classes_that_were_met() -> None:
     learner, images = make(), POINTS[0].test.batch(slice(None)).images
     assert (learner.predict(images) == -1).all()
-    learn(learner, [0, 1])
+    learn(learner, [POINTS[0], POINTS[1]])
     assert set(learner.predict(images).tolist()) <= {0, 1, 2, 3}
     assert set(learner.predict(images, [0, 3]).tolist()) <= {0, 3}
 
@@ -124,7 +119,7 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 
 def test_a_net_that_knows_the_memory_only_does_well_on_the_toy_stream() -> None:
     stream = Gaussians(seed=0)
-    learner = learn(make(stream, memory=200, epochs=20, every=5), list(range(5)), stream)
+    learner = learn(make(stream, memory=200, epochs=20, every=5), stream)
     batches = [task.test.batch(slice(None)) for task in stream]
     right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
     assert right.float().mean() > 0.9

@@ -15,16 +15,8 @@ from everlearn.methods.gem import GEM, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 32,
-    "epochs": 5,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import TOY, learn
+
 POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
 IMAGES = Stream(
     tasks=2,
@@ -41,13 +33,6 @@ STREAMS = [
 
 def make(stream: Any, **changes: Any) -> GEM:
     return GEM(stream, change_settings(Settings(), changes, "gem"), "cpu")
-
-
-def learn(learner: Any, tasks: Any) -> Any:
-    for task in tasks:
-        for _ in learner.learn(task):
-            pass
-    return learner
 
 
 def assert_same(one: Any, two: Any) -> None:

@@ -16,6 +16,8 @@ from everlearn.methods.icarl import ICaRL, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import learn
+
 SMALL = {
     "final_rate": None,
     "fresh": False,
@@ -34,13 +36,6 @@ PICTURES = Stream(
 
 def make(stream: Any = POINTS, **changes: Any) -> ICaRL:
     return ICaRL(stream, change_settings(Settings(), SMALL | changes, "icarl"), "cpu")
-
-
-def learn(learner: ICaRL, tasks: list[int], stream: Any = POINTS) -> ICaRL:
-    for index in tasks:
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def same_net(one: ICaRL, other: ICaRL) -> bool:
@@ -88,7 +83,7 @@ def test_it_is_a_plain_loop_over_new_images_and_exemplars(unmet: bool) -> None:
 
 
 def test_old_outputs_do_not_move_while_the_net_is_its_own_teacher() -> None:
-    learner = learn(make(momentum=0.0), [0])
+    learner = learn(make(momentum=0.0), [POINTS[0]])
     before = learner.student.net.head.weight.detach().clone()
     next(learner.learn(POINTS[1]))
     after = learner.student.net.head.weight.detach()
@@ -111,7 +106,7 @@ def nearest(learner: ICaRL, images: Tensor) -> Tensor:
 
 
 def test_it_names_the_nearest_mean_of_exemplars_by_the_net_of_now() -> None:
-    learner = learn(make(), [0, 1])
+    learner = learn(make(), [POINTS[0], POINTS[1]])
     images = torch.cat([task.test.batch(slice(None)).images for task in POINTS])
     stale = learner.predict(images)
     assert torch.equal(stale, nearest(learner, images))
@@ -124,7 +119,7 @@ def test_it_names_the_nearest_mean_of_exemplars_by_the_net_of_now() -> None:
 def test_each_class_has_its_share_of_the_memory() -> None:
     learner = make()
     for task, share in zip(POINTS, (10, 5, 3), strict=True):
-        learn(learner, [task.index])
+        learn(learner, [task])
         units = learner.buffer.units(torch.from_numpy(learner.exemplars.used))
         assert torch.bincount(units).tolist() == [share] * (2 * task.index + 2)
 
@@ -133,7 +128,7 @@ def test_classes_that_come_back_learn_their_labels_and_are_remembered_anew() -> 
     settings = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1, "memory": 30}
     learner = make(PICTURES, **settings)
     for task in PICTURES:
-        learn(learner, [task.index], PICTURES)
+        learn(learner, [task])
         assert not learner.past.any()
         rows = torch.from_numpy(learner.exemplars.used)
         assert torch.bincount(learner.buffer.units(rows)).tolist() == [10, 10, 10]
@@ -149,10 +144,10 @@ def test_classes_that_come_back_learn_their_labels_and_are_remembered_anew() -> 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
     images = POINTS[0].test.batch(slice(None)).images
-    whole, second = learn(make(), [0, 1, 2]), make()
+    whole, second = learn(make(), POINTS), make()
     assert (second.predict(images) == -1).all()
-    second.load_state(learn(make(), [0, 1]).state())
-    learn(second, [2])
+    second.load_state(learn(make(), [POINTS[0], POINTS[1]]).state())
+    learn(second, [POINTS[2]])
     assert same_net(whole, second)
     assert torch.equal(whole.predict(images), second.predict(images))
     for name, kept in whole.exemplars.state().items():
@@ -162,10 +157,10 @@ def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
 def test_classes_without_exemplars_are_not_named() -> None:
     learner, images = make(), POINTS[0].test.batch(slice(None)).images
     assert (learner.predict(images) == -1).all()
-    learn(learner, [0])
+    learn(learner, [POINTS[0]])
     assert set(learner.predict(images, [1, 5]).tolist()) == {1}
     assert (learner.predict(images, [5]) == -1).all()
-    assert len(set(learn(make(memory=3), [0, 1, 2]).predict(images).tolist())) <= 3
+    assert len(set(learn(make(memory=3), POINTS).predict(images).tolist())) <= 3
 
 
 def test_an_online_stream_is_refused() -> None:
@@ -181,7 +176,7 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 
 def test_it_forgets_little_on_the_toy_stream() -> None:
     stream = Gaussians(seed=0)
-    learner = learn(make(stream, batch_size=32, memory=50), list(range(5)), stream)
+    learner = learn(make(stream, batch_size=32, memory=50), stream)
     batches = [task.test.batch(slice(None)) for task in stream]
     right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
     assert right.float().mean() > 0.9

@@ -13,6 +13,8 @@ from everlearn.nets import build_net
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import learn
+
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
 STUDY = {
     "net": "mlp",
@@ -27,13 +29,6 @@ STUDY = {
 
 def make(**changes: Any) -> l2.L2:
     return l2.L2(STREAM, change_settings(l2.Settings(), STUDY | changes, "l2"), "cpu")
-
-
-def learn(learner: Any, first: int, last: int) -> Any:
-    for index in range(first, last):
-        for _ in learner.learn(STREAM[index]):
-            pass
-    return learner
 
 
 def weights(learner: Any) -> list[torch.Tensor]:
@@ -62,12 +57,12 @@ def plain_loop(strength: float) -> list[torch.Tensor]:
 
 
 def test_it_is_the_plain_loop() -> None:
-    for one, two in zip(weights(learn(make(strength=2.0), 0, 3)), plain_loop(2.0), strict=True):
+    for one, two in zip(weights(learn(make(strength=2.0), STREAM)), plain_loop(2.0), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
 
 
 def test_b3_right_after_a_task_nothing_pulls() -> None:
-    learner = learn(make(), 0, 1)
+    learner = learn(make(), [STREAM[0]])
     for weight in learner.student.weights:
         weight.grad = torch.zeros_like(weight)
     assert learner.anchor.pull() == 0
@@ -76,22 +71,22 @@ def test_b3_right_after_a_task_nothing_pulls() -> None:
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
     settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), 0, 1)
-    assert same(weights(learn(make(strength=100.0), 0, 1)), weights(plain))
+    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
+    assert same(weights(learn(make(strength=100.0), [STREAM[0]])), weights(plain))
 
 
 def test_a_stronger_hold_keeps_weights_nearer() -> None:
-    start, moves = weights(learn(make(), 0, 1)), []
+    start, moves = weights(learn(make(), [STREAM[0]])), []
     for strength in (0.0, 1.0, 100.0):
-        end = weights(learn(make(strength=strength), 0, 2))
+        end = weights(learn(make(strength=strength), [STREAM[0], STREAM[1]]))
         moves.append(sum(float((a - b).square().sum()) for a, b in zip(start, end, strict=True)))
     assert moves[0] > 2 * moves[1] > 4 * moves[2]
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(), 0, 1), make()
+    first, second = learn(make(), [STREAM[0]]), make()
     second.load_state(first.state())
-    assert same(weights(learn(second, 1, 3)), weights(learn(make(), 0, 3)))
+    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(), STREAM)))
 
 
 def test_a_wrong_strength_is_refused() -> None:

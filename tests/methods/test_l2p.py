@@ -18,6 +18,8 @@ from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, ViT
 from everlearn.nets.vit.weights import digest, save_vit
 
+from .conftest import learn
+
 STREAM = Stream(
     seed=1, tasks=3, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=16),
     split=(0.6, 0.2, 0.2),
@@ -30,13 +32,6 @@ def build(device: str = "cpu", stream: Stream = STREAM, **changes: Any) -> L2P:
     pace = Pace(batch_size=8, epochs=1, rate=0.03)
     given = {"pace": pace, "weights": "random", "pool": 6, "length": 2, "top": 3} | changes
     return build_l2p(stream, Settings(**given), device)
-
-
-def learn(learner: L2P, *tasks: int) -> L2P:
-    for index in tasks:
-        for _ in learner.learn(STREAM[index]):
-            pass
-    return learner
 
 
 def copies(learner: L2P) -> dict[str, torch.Tensor]:
@@ -60,7 +55,7 @@ def test_b10_only_prompts_keys_and_head_change() -> None:
     learner = build()
     frozen = {name: value.clone() for name, value in learner.frozen.state_dict().items()}
     before = copies(learner)
-    learn(learner, 0)
+    learn(learner, [STREAM[0]])
     after = learner.net.state_dict()
     assert set(after) == TRAINED
     assert all(not torch.equal(before[name], after[name]) for name in TRAINED)
@@ -107,9 +102,9 @@ def test_b10_logits_outside_the_task_are_impossible_and_others_untouched() -> No
 
 def test_b10_training_moves_the_outputs_of_the_tasks_own_classes_only() -> None:
     learner = build()
-    learn(learner, 0)
+    learn(learner, [STREAM[0]])
     before = copies(learner)
-    learn(learner, 1)
+    learn(learner, [STREAM[1]])
     for name in ("head.weight", "head.bias"):
         now = learner.net.state_dict()[name]
         moved = (now != before[name]).reshape(6, -1).any(1).tolist()
@@ -117,7 +112,7 @@ def test_b10_training_moves_the_outputs_of_the_tasks_own_classes_only() -> None:
 
 
 def test_b10_answers_are_not_confined_to_the_last_task() -> None:
-    learner = learn(build(), 0, 1)
+    learner = learn(build(), [STREAM[0], STREAM[1]])
     with torch.no_grad():
         assert learner.net(images()).isfinite().all()
         learner.net.head.bias[0] = 1e3
@@ -216,19 +211,19 @@ def test_a_gradient_is_no_longer_than_the_clip() -> None:
 
 def test_an_optimiser_starts_afresh_unless_it_is_told_not_to() -> None:
     assert build().state()["optimizer"] == []
-    learner = learn(build(fresh=False), 0)
+    learner = learn(build(fresh=False), [STREAM[0]])
     steps = TASK_ROWS // 8
     assert learner.state()["optimizer"][0] == steps
-    learn(learner, 1)
+    learn(learner, [STREAM[1]])
     assert learner.state()["optimizer"][0] == 2 * steps
 
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_loaded_state_goes_on_to_the_same_bits(fresh: bool) -> None:
-    whole = learn(build(fresh=fresh), 0, 1)
+    whole = learn(build(fresh=fresh), [STREAM[0], STREAM[1]])
     second = build(fresh=fresh)
-    second.load_state(learn(build(fresh=fresh), 0).state())
-    learn(second, 1)
+    second.load_state(learn(build(fresh=fresh), [STREAM[0]]).state())
+    learn(second, [STREAM[1]])
     assert all(torch.equal(a, b) for a, b in zip(*(
         one.state()["net"].values() for one in (whole, second)), strict=True))  # fmt: skip
 
@@ -251,7 +246,7 @@ def test_a_state_of_other_frozen_weights_is_refused() -> None:
 def test_answers_are_classes_that_were_met() -> None:
     learner = build()
     assert (learner.predict(images()) == -1).all()
-    learn(learner, 0, 1)
+    learn(learner, [STREAM[0], STREAM[1]])
     assert set(learner.predict(images()).tolist()) <= {0, 1, 2, 3}
     assert set(learner.predict(images(), [1, 5]).tolist()) <= {1, 5}
 
@@ -271,7 +266,7 @@ def test_answers_change_nothing() -> None:
 def test_images_of_another_side_are_resized_or_their_places_interpolated() -> None:
     assert build().net.side == 32
     learner = build(side=16)
-    assert learn(learner, 0).predict(images()).shape == (len(images()),)
+    assert learn(learner, [STREAM[0]]).predict(images()).shape == (len(images()),)
     with pytest.raises(ValueError, match="multiple of the patches' 8 pixels, found 20"):
         build(side=20)
 
@@ -313,8 +308,8 @@ def test_settings_out_of_range_are_refused(changes: dict[str, Any], words: str) 
 def test_captured_steps_learn_as_eager_ones_and_give_the_same_bits_twice(
     changes: dict[str, Any],
 ) -> None:
-    here = learn(build(**changes), 0, 1)
-    first, second = (learn(build("cuda", **changes), 0, 1) for _ in range(2))
+    here = learn(build(**changes), [STREAM[0], STREAM[1]])
+    first, second = (learn(build("cuda", **changes), [STREAM[0], STREAM[1]]) for _ in range(2))
     for name, value in first.state()["net"].items():
         assert torch.equal(value, second.state()["net"][name])
     untouched = first.net.head.weight[4:].cpu()

@@ -14,22 +14,14 @@ from everlearn.nets import build_net
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import TOY, learn
+
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
 STUDY = {
     "net": "mlp",
     "batch_size": 16,
     "epochs": 2,
     "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 32,
-    "epochs": 5,
     "final_rate": None,
     "unmet": True,
     "fresh": False,
@@ -43,13 +35,6 @@ def make(stream: Any = STREAM, **changes: Any) -> lwf.LwF:
 def tune(**changes: Any) -> fine_tuning.FineTuning:
     settings = change_settings(fine_tuning.Settings(), STUDY | changes, "fine-tuning")
     return fine_tuning.FineTuning(STREAM, settings, "cpu")
-
-
-def learn(learner: Any, first: int, last: int, stream: Any = STREAM) -> Any:
-    for index in range(first, last):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def weights(learner: Any) -> list[Tensor]:
@@ -80,7 +65,7 @@ def plain_loop(weight: float, temperature: float) -> list[Tensor]:
 
 
 def test_it_is_the_plain_loop() -> None:
-    learner = learn(make(weight=3.0, temperature=1.5), 0, 3)
+    learner = learn(make(weight=3.0, temperature=1.5), STREAM)
     for one, two in zip(weights(learner), plain_loop(3.0, 1.5), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
 
@@ -88,7 +73,7 @@ def test_it_is_the_plain_loop() -> None:
 def test_b6_a_student_that_is_its_teacher_takes_the_step_of_fine_tuning() -> None:
     """A net without normalisation answers as its teacher in its first step of a task."""
     sgd = {"optimizer": "sgd", "momentum": 0.0}
-    student, plain = learn(make(**sgd, weight=1000.0), 0, 1), learn(tune(**sgd), 0, 1)
+    student, plain = learn(make(**sgd, weight=1000.0), [STREAM[0]]), learn(tune(**sgd), [STREAM[0]])
     next(iter(student.learn(STREAM[1])))
     next(iter(plain.learn(STREAM[1])))
     for one, two in zip(weights(student), weights(plain), strict=True):
@@ -97,17 +82,19 @@ def test_b6_a_student_that_is_its_teacher_takes_the_step_of_fine_tuning() -> Non
 
 def test_b6_only_classes_of_earlier_tasks_are_distilled() -> None:
     learner = make()
-    for tasks in range(3):
-        assert learner.past.tolist() == [unit < 2 * tasks for unit in range(6)]
-        learn(learner, tasks, tasks + 1)
+    for task in STREAM:
+        assert learner.past.tolist() == [unit < 2 * task.index for unit in range(6)]
+        learn(learner, [task])
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    assert same(weights(learn(make(weight=100.0), 0, 1)), weights(learn(tune(), 0, 1)))
+    assert same(
+        weights(learn(make(weight=100.0), [STREAM[0]])), weights(learn(tune(), [STREAM[0]]))
+    )
 
 
 def test_the_teacher_stays_while_a_task_is_learned() -> None:
-    learner = learn(make(), 0, 1)
+    learner = learn(make(), [STREAM[0]])
     before = [value.clone() for value in learner.teacher.state_dict().values()]
     for _ in learner.learn(STREAM[1]):
         assert same(learner.teacher.state_dict().values(), before)
@@ -115,9 +102,9 @@ def test_the_teacher_stays_while_a_task_is_learned() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(), 0, 1), make()
+    first, second = learn(make(), [STREAM[0]]), make()
     second.load_state(first.state())
-    assert same(weights(learn(second, 1, 3)), weights(learn(make(), 0, 3)))
+    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(), STREAM)))
 
 
 def test_wrong_settings_are_refused() -> None:
@@ -132,7 +119,7 @@ def test_b12_it_does_not_keep_the_toy_stream() -> None:
     right = total = 0
     for seed in range(3):
         stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY), 0, 5, stream)
+        learner = learn(make(stream, **TOY), stream)
         for task in stream:
             batch = task.test.batch(slice(None))
             right += int((learner.predict(batch.images) == batch.labels).sum())

@@ -14,16 +14,9 @@ from everlearn.methods.nearest_mean import NearestMean, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-SMALL = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 16,
-    "epochs": 2,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import TOY, learn
+
+SMALL = TOY | {"batch_size": 16, "epochs": 2}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 PICTURES = Stream(tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16))
 NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
@@ -31,13 +24,6 @@ NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
 
 def make(stream: Any = POINTS, **changes: Any) -> NearestMean:
     return NearestMean(stream, change_settings(Settings(), changes, "nearest-mean"), "cpu")
-
-
-def learn(learner: Any, stream: Any, tasks: list[int]) -> Any:
-    for index in tasks:
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def nets(learner: Learner) -> list[torch.Tensor]:
@@ -49,8 +35,8 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 
 def test_b14_the_first_task_is_learned_as_fine_tuning_learns_it() -> None:
-    naive = learn(build("fine-tuning", PICTURES, "cpu", **NET), PICTURES, [0])
-    assert same(nets(learn(make(PICTURES, **NET), PICTURES, [0])), nets(naive))
+    naive = learn(build("fine-tuning", PICTURES, "cpu", **NET), [PICTURES[0]])
+    assert same(nets(learn(make(PICTURES, **NET), [PICTURES[0]])), nets(naive))
 
 
 @pytest.mark.parametrize("trained", [0, 1, 2])
@@ -59,13 +45,13 @@ def test_the_net_is_frozen_after_the_tasks_it_is_to_learn(trained: int) -> None:
     changed = []
     for task in PICTURES:
         before = nets(learner)
-        learn(learner, {0: task}, [0])
+        learn(learner, [task])
         changed.append(not same(nets(learner), before))
     assert changed == [trained > 0, trained > 1]
 
 
 def test_means_are_those_of_all_training_images_of_a_class() -> None:
-    learner = learn(make(PICTURES, **NET), PICTURES, [0, 1])
+    learner = learn(make(PICTURES, **NET), PICTURES)
     net = learner.student.net.eval()
     for task in PICTURES:
         batch = task.train.batch(slice(None))
@@ -80,7 +66,7 @@ def test_means_are_those_of_all_training_images_of_a_class() -> None:
 
 
 def test_it_names_the_nearest_mean() -> None:
-    learner = learn(make(**SMALL), POINTS, [0, 1])
+    learner = learn(make(**SMALL), [POINTS[0], POINTS[1]])
     images = torch.cat([task.test.batch(slice(None)).images for task in POINTS])
     means = (learner.sums / learner.counts[:, None])[:4]
     with torch.no_grad():
@@ -92,7 +78,7 @@ def test_it_names_the_nearest_mean() -> None:
 def test_classes_without_a_mean_are_not_named() -> None:
     learner, images = make(**SMALL), POINTS[0].test.batch(slice(None)).images
     assert (learner.predict(images) == -1).all()
-    learn(learner, POINTS, [0])
+    learn(learner, [POINTS[0]])
     assert set(learner.predict(images).tolist()) == {0, 1}
     assert set(learner.predict(images, [1, 5]).tolist()) == {1}
     assert (learner.predict(images, [5]) == -1).all()
@@ -100,7 +86,8 @@ def test_classes_without_a_mean_are_not_named() -> None:
 
 def test_frozen_from_the_start_it_does_not_matter_in_which_order_tasks_come() -> None:
     one, other = (
-        learn(make(**SMALL, trained=0), POINTS, order) for order in ([0, 1, 2], [2, 0, 1])
+        learn(make(**SMALL, trained=0), [POINTS[index] for index in order])
+        for order in ([0, 1, 2], [2, 0, 1])
     )
     torch.testing.assert_close(one.sums, other.sums)
     assert torch.equal(one.counts, other.counts)
@@ -108,7 +95,7 @@ def test_frozen_from_the_start_it_does_not_matter_in_which_order_tasks_come() ->
 
 def test_a_class_that_comes_back_adds_to_its_mean() -> None:
     stream = PICTURES.with_changes(scenario="domain")
-    learner = learn(make(stream, **NET), stream, [0, 1])
+    learner = learn(make(stream, **NET), stream)
     rows = [len(stream[index].train) for index in (0, 1)]
     assert learner.counts.sum() == sum(rows)
     assert (learner.counts > 0).sum() == len(stream[0].classes)
@@ -123,11 +110,12 @@ def test_a_task_that_is_only_averaged_has_no_loss_and_a_step_a_batch() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    for tasks, settings in ((1, SMALL), (1, SMALL | {"trained": 2}), (2, SMALL)):
+    tasks = list(POINTS)
+    for count, settings in ((1, SMALL), (1, SMALL | {"trained": 2}), (2, SMALL)):
         whole, second = make(**settings), make(**settings)
-        second.load_state(learn(make(**settings), POINTS, list(range(tasks))).state())
-        learn(second, POINTS, list(range(tasks, 3)))
-        learn(whole, POINTS, [0, 1, 2])
+        second.load_state(learn(make(**settings), tasks[:count]).state())
+        learn(second, tasks[count:])
+        learn(whole, tasks)
         assert same(nets(whole), nets(second))
         assert torch.equal(whole.sums, second.sums)
         assert torch.equal(whole.counts, second.counts)
@@ -136,7 +124,7 @@ def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
 def test_the_optimiser_of_a_frozen_net_is_not_stored() -> None:
     learner = make(**SMALL)
     assert learner.state()["optimizer"]
-    assert not learn(learner, POINTS, [0]).state()["optimizer"]
+    assert not learn(learner, [POINTS[0]]).state()["optimizer"]
 
 
 def test_an_online_stream_needs_a_net_that_learns_nothing() -> None:
@@ -144,15 +132,13 @@ def test_an_online_stream_needs_a_net_that_learns_nothing() -> None:
     with pytest.raises(ValueError, match="online stream shows them once; give trained=0"):
         make(online, **SMALL | {"epochs": 1})
     assert (
-        learn(make(online, **SMALL | {"epochs": 1, "trained": 0}), online, [0]).counts.sum() == 80
+        learn(make(online, **SMALL | {"epochs": 1, "trained": 0}), [online[0]]).counts.sum() == 80
     )
 
 
 def test_it_forgets_little_on_the_toy_stream() -> None:
     stream = Gaussians(seed=0)
-    learner = learn(
-        make(stream, **SMALL | {"batch_size": 32, "trained": 0}), stream, list(range(5))
-    )
+    learner = learn(make(stream, **SMALL | {"batch_size": 32, "trained": 0}), stream)
     batches = [task.test.batch(slice(None)) for task in stream]
     right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
     assert right.float().mean() > 0.9

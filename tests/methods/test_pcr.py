@@ -18,31 +18,16 @@ from everlearn.methods import build
 from everlearn.nets.proxy import tau_at
 from everlearn.stream import Gaussians
 
+from .conftest import TOY, learn
+
 TAU = 0.09
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "momentum": 0.9,
-    "batch_size": 32,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
-SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
+SMALL = TOY | {"momentum": 0.9, "batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 IMAGES = Stream(
     tasks=2, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), first_class=100
 )
 CONVNET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 2, "memory": 60}
 HOLISTIC = {"wave": True, "alpha": 0.1, "beta": 0.5}
-
-
-def learn(learner: Any, tasks: Any) -> Any:
-    for task in tasks:
-        for _ in learner.learn(task):
-            pass
-    return learner
 
 
 class Plain:
@@ -219,7 +204,7 @@ def test_points_are_remembered_better_than_by_plain_replay(name: str) -> None:
     tests = [task.test.batch(slice(None)) for task in stream]
     shares = []
     for other in (name, "er"):
-        learner: Any = learn(build(other, stream, "cpu", **TOY, epochs=5, memory=50), stream)
+        learner: Any = learn(build(other, stream, "cpu", **TOY, memory=50), stream)
         right = [learner.predict(batch.images) == batch.labels for batch in tests]
         shares.append(torch.cat(right).float().mean())
     assert shares[0] > shares[1] + 0.05

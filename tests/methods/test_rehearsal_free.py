@@ -14,6 +14,8 @@ from everlearn.nets import build_net
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import learn
+
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
 STUDY = {
     "net": "mlp",
@@ -38,13 +40,6 @@ def other(module: Any, name: str, **changes: Any) -> Any:
     return getattr(module, name)(STREAM, settings, "cpu")
 
 
-def learn(learner: Any, first: int, last: int) -> Any:
-    for index in range(first, last):
-        for _ in learner.learn(STREAM[index]):
-            pass
-    return learner
-
-
 def weights(learner: Any) -> list[Tensor]:
     return list(learner.state()["net"].values())
 
@@ -64,7 +59,7 @@ def same(ones: Any, twos: Any) -> bool:
 )
 def test_each_alone_is_the_method_it_is_named_after(changes: Any, alone: Any) -> None:
     module, name, told = alone
-    mixed, single = learn(make(**OFF | changes), 0, 3), learn(other(module, name, **told), 0, 3)
+    mixed, single = learn(make(**OFF | changes), STREAM), learn(other(module, name, **told), STREAM)
     for one, two in zip(weights(mixed), weights(single), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-6)
 
@@ -82,7 +77,7 @@ def test_feature_distillation_is_the_plain_loop() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    mixed = learn(make(**OFF | {"feature": 0.5}), 0, 3)
+    mixed = learn(make(**OFF | {"feature": 0.5}), STREAM)
     for one, two in zip(weights(mixed), net.parameters(), strict=True):
         torch.testing.assert_close(one, two.detach(), rtol=1e-3, atol=1e-5)
 
@@ -98,18 +93,18 @@ def test_what_is_off_is_not_there() -> None:
     learner = make(**OFF)
     assert learner.teacher is None
     assert learner.l2 == learner.ewc == []
-    assert learn(learner, 0, 2).state()["anchor"] == []
+    assert learn(learner, [STREAM[0], STREAM[1]]).state()["anchor"] == []
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    plain = learn(other(fine_tuning, "FineTuning"), 0, 1)
-    assert same(weights(learn(make(**ALL), 0, 1)), weights(plain))
+    plain = learn(other(fine_tuning, "FineTuning"), [STREAM[0]])
+    assert same(weights(learn(make(**ALL), [STREAM[0]])), weights(plain))
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(**ALL), 0, 1), make(**ALL)
+    first, second = learn(make(**ALL), [STREAM[0]]), make(**ALL)
     second.load_state(first.state())
-    assert same(weights(learn(second, 1, 3)), weights(learn(make(**ALL), 0, 3)))
+    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(**ALL), STREAM)))
 
 
 @pytest.mark.parametrize("name", ["prediction", "feature", "l2", "ewc", "temperature", "samples"])

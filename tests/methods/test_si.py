@@ -14,6 +14,8 @@ from everlearn.nets import build_net
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
+from .conftest import TOY, learn
+
 STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
 STUDY = {
     "net": "mlp",
@@ -24,27 +26,10 @@ STUDY = {
     "unmet": True,
     "fresh": False,
 }
-TOY = {
-    "net": "mlp",
-    "optimizer": "sgd",
-    "rate": 0.05,
-    "batch_size": 32,
-    "epochs": 5,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
 
 
 def make(stream: Gaussians = STREAM, **changes: Any) -> si.SI:
     return si.SI(stream, change_settings(si.Settings(), STUDY | changes, "si"), "cpu")
-
-
-def learn(learner: Any, first: int, last: int, stream: Gaussians = STREAM) -> Any:
-    for index in range(first, last):
-        for _ in learner.learn(stream[index]):
-            pass
-    return learner
 
 
 def weights(learner: Any) -> list[Tensor]:
@@ -88,7 +73,7 @@ def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
 @pytest.mark.parametrize(("compat", "xi"), [(False, 0.1), (True, 1e-7)])
 def test_it_is_the_plain_loop(compat: bool, xi: float) -> None:
     strength = 50.0 if compat else 5.0
-    learner = learn(make(strength=strength, avalanche_compat=compat), 0, 3)
+    learner = learn(make(strength=strength, avalanche_compat=compat), STREAM)
     for one, two in zip(weights(learner), plain_loop(strength, xi, compat), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
 
@@ -129,7 +114,7 @@ def test_b5_each_weight_explains_its_own_part() -> None:
 
 
 def test_b3_right_after_a_task_nothing_pulls() -> None:
-    learner = learn(make(), 0, 1)
+    learner = learn(make(), [STREAM[0]])
     assert learner.anchor.importance.all.any()
     for weight in learner.student.weights:
         weight.grad = torch.zeros_like(weight)
@@ -139,8 +124,8 @@ def test_b3_right_after_a_task_nothing_pulls() -> None:
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
     settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), 0, 1)
-    assert same(weights(learn(make(strength=100.0), 0, 1)), weights(plain))
+    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
+    assert same(weights(learn(make(strength=100.0), [STREAM[0]])), weights(plain))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +141,7 @@ def test_importance_is_not_below_0_and_in_avalanches_form_not_above_a_bound(
 ) -> None:
     learner = make(avalanche_compat=compat)
     learner.path.omega.all.fill_(path)  # more than a task can do
-    importance = learn(learner, 0, 1).anchor.importance.all
+    importance = learn(learner, [STREAM[0]]).anchor.importance.all
     assert torch.tensor(wanted[0]) <= importance.min()
     assert importance.max() <= torch.tensor(wanted[1])
 
@@ -164,15 +149,15 @@ def test_importance_is_not_below_0_and_in_avalanches_form_not_above_a_bound(
 def test_what_did_harm_is_forgotten_with_its_task() -> None:
     learner = make()
     learner.path.omega.all.fill_(-1e6)
-    assert learn(learner, 0, 2).anchor.importance.all.max() > 0
+    assert learn(learner, [STREAM[0], STREAM[1]]).anchor.importance.all.max() > 0
 
 
 @pytest.mark.parametrize("compat", [False, True])
 def test_a_loaded_state_goes_on_to_the_same_bits(compat: bool) -> None:
-    first, second = learn(make(avalanche_compat=compat), 0, 1), make(avalanche_compat=compat)
+    first, second = learn(make(avalanche_compat=compat), [STREAM[0]]), make(avalanche_compat=compat)
     second.load_state(first.state())
-    whole = learn(make(avalanche_compat=compat), 0, 3)
-    assert same(weights(learn(second, 1, 3)), weights(whole))
+    whole = learn(make(avalanche_compat=compat), STREAM)
+    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(whole))
     assert torch.equal(second.state()["importance"], whole.state()["importance"])
 
 
@@ -196,7 +181,7 @@ def test_b12_a_strong_hold_keeps_the_toy_stream() -> None:
     right = total = 0
     for seed in range(3):
         stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY, strength=5.0), 0, 5, stream)
+        learner = learn(make(stream, **TOY, strength=5.0), stream)
         for task in stream:
             batch = task.test.batch(slice(None))
             right += int((learner.predict(batch.images) == batch.labels).sum())

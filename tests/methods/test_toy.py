@@ -11,11 +11,12 @@ import torch
 
 from everlearn.evaluate import run
 from everlearn.exam import Plan
-from everlearn.learner import Learner
 from everlearn.methods import METHODS, build
 from everlearn.metrics import average_accuracy, table
 from everlearn.presets import PRESETS
 from everlearn.stream import Gaussians
+
+from .conftest import learn
 
 pytestmark = pytest.mark.slow
 
@@ -75,10 +76,8 @@ def test_b13_fine_tuning_forgets_the_first_task() -> None:
 
 
 def weights(name: str, stream: Gaussians) -> list[torch.Tensor]:
-    learner: Learner = build(name, stream, "cpu", **settings(name, epochs=2))
-    for _ in learner.learn(stream[0]):
-        pass
-    return list(learner.state()["net"].values())
+    learner = build(name, stream, "cpu", **settings(name, epochs=2))
+    return list(learn(learner, stream).state()["net"].values())
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in OTHERWISE])

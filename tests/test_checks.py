@@ -105,6 +105,7 @@ EMPTY = Stream(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_learn_nothing_from_an_empty_task_and_go_on_after_it(name: str) -> None:
     none, some = EMPTY[0], EMPTY[1]

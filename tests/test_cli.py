@@ -262,6 +262,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(line, tmp_path, monkeypatch):
     assert set(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_mistake_shows_no_traceback_in_a_real_run(tmp_path):
     answer = python(
         "-m", "everlearn", "draw", "shapes", "--size", "0", "--out", f"{tmp_path}/a.png"

@@ -374,6 +374,7 @@ export(stream, sys.argv[2], sys.argv[3])
 """
 
 
+@pytest.mark.slow
 def test_a_file_the_system_will_not_take_leaves_nothing(tmp_path):
     source = export(SMALL, tmp_path / "source", "npz")
     ended = run(LIMITED, source, tmp_path / "x", "npz", 2000)
@@ -397,6 +398,7 @@ shutil.copytree(export(read(source), disk, "png"), copy)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, of util-linux")
 def test_a_really_full_disk_is_survived(tmp_path):
     source, disk, copy = tmp_path / "source", tmp_path / "disk", tmp_path / "copy"

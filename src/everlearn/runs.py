@@ -15,7 +15,7 @@ from torch import Tensor
 
 from everlearn import evaluate
 from everlearn.exam import Plan, Row, check_exams
-from everlearn.exam.costs import check_weights, forget_peak
+from everlearn.exam.costs import check_weights, forget_peak, gpu_of
 from everlearn.learner import Learner, find_device
 from everlearn.methods import build, find_method
 from everlearn.metrics import summarise
@@ -54,7 +54,7 @@ def start(
         "device": device,
         "save_seconds": save_seconds,
     }
-    run = Run.create(folder, stream.to_json(), kept, _gpu(device))
+    run = Run.create(folder, stream.to_json(), kept, gpu_of(device))
     return _work(run, stream, learner, plan, save_seconds)
 
 
@@ -67,7 +67,7 @@ def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
     run = _open(folder)
     kept = run.settings
     device = find_device(kept["device"])
-    run.gpu = _gpu(device)
+    run.gpu = gpu_of(device)
     stream, plan = read_stream(run.stream, data), Plan(**kept["plan"])
     learner = build(kept["method"], stream, device, **kept["settings"])
     return _work(run, stream, learner, plan, kept["save_seconds"])
@@ -137,7 +137,3 @@ def _exchange(state: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     if isinstance(state, dict):
         return {name: _exchange(part, kind, change) for name, part in state.items()}
     return [_exchange(p, kind, change) for p in state] if isinstance(state, list) else state
-
-
-def _gpu(device: str) -> str | None:
-    return None if device == "cpu" else torch.cuda.get_device_name(device)

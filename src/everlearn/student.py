@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,8 +14,9 @@ from everlearn.border import check_number
 from everlearn.learner import Pace, all_classes, check_passes, count_steps, lessons
 from everlearn.memory import Balanced, Buffer, Reservoir, draw_rows
 from everlearn.memory.reservoir import Ints
-from everlearn.nets import build_net, fast
+from everlearn.nets import build_net, fast, fisher
 from everlearn.nets.classifier import Classifier
+from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
 from everlearn.stream import Task
 
@@ -69,7 +71,7 @@ class Student:
             if study.optimizer == "adam"
             else fast.sgd(self.weights, rate, study.momentum)
         )
-        self.changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+        self.changed = fast.changed(self.net, self.optimizer)
 
     @property
     def has_met(self) -> bool:
@@ -111,6 +113,19 @@ class Student:
         """One step down the cross-entropy; return it."""
         return fast.descend(self.optimizer, self.loss(self.logits(images), units))
 
+    def slopes(self, images: Tensor, units: Tensor) -> tuple[Tensor, ...]:
+        """The gradient of the cross-entropy, one tensor a weight; nothing of the net changes."""
+        with fast.keeping_moments(self.net):
+            return torch.autograd.grad(self.loss(self.logits(images), units), self.weights)
+
+    def fisher(self, task: Task, samples: int, true: bool = False) -> list[Tensor]:
+        """The Fisher information of some images of a task, by labels drawn from the net or by true ones."""
+        batch, chance = fisher.draw(task, samples, self.device)
+        among = None if self.study.unmet else self.model.met
+        if true:
+            return fisher.empirical(self.net, batch.images, self.model.unit(batch.labels), among)
+        return fisher.diagonal(self.net, batch.images, chance, among)
+
     def draw(self, task: Task, used: Ints, count: int) -> Tensor:
         """Which of the used slots of a buffer each step sees, (steps, count); nothing without any."""
         rows = draw_rows(self._seed, task.index, len(used), self.count_steps(task), count)
@@ -126,6 +141,14 @@ class Student:
             if say is not None:
                 rows = torch.from_numpy(slots[part]).to(self.device)
                 buffer.write_logits(rows, say(kept.images))
+
+    def append(self, task: Task, count: int, buffer: Buffer) -> int:
+        """Let a buffer take in up to so many random images of a task, behind the others; say how many."""
+        chosen = permutation(self._seed, Purpose.MEMORY, task.index, len(task.train))[:count]
+        kept = task.train.batch(chosen, self.device)
+        slots = buffer.filled + np.arange(len(chosen))
+        buffer.put(slots, kept.images, self.model.unit(kept.labels))
+        return len(chosen)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

@@ -11,6 +11,7 @@ from torch.func import functional_call
 
 from everlearn.nets import fast, projector
 from everlearn.nets.contrast import closest, contrast
+from everlearn.nets.fast.passes import narrowed
 from everlearn.nets.projector import build_projected, embed
 
 
@@ -144,7 +145,7 @@ def test_vectors_have_length_one_and_do_not_depend_on_the_company(
 
 def test_with_16_bits_the_last_layer_stays_wide() -> None:
     net = build_projected("convnet-pooled", 1, 16, seed=0).train()
-    narrow = {name: weight.bfloat16() for name, weight in fast._narrowed(net)}
+    narrow = {name: weight.bfloat16() for name, weight in narrowed(net)}
     assert "projector.0.weight" in narrow
     assert "projector.2.weight" not in narrow
     images = torch.rand(8, 1, 16, 16, generator=torch.Generator().manual_seed(0))

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from everlearn.nets import build_net, fast
+from everlearn.nets.fast.passes import Narrow
 
 
 def batches(count, size=8, seed=0):
@@ -139,7 +140,7 @@ def test_evaluating_ends_as_it_began_when_it_fails():
 
 def test_rounding_to_bfloat16_gives_slopes_back_in_float32():
     weights = [torch.randn(4, 3, requires_grad=True), torch.randn(5, requires_grad=True)]
-    narrow = fast.Narrow.apply(*weights)
+    narrow = Narrow.apply(*weights)
     assert_same(narrow, [weight.detach().bfloat16() for weight in weights])
     slopes = [torch.randn(one.shape).bfloat16() for one in narrow]
     torch.autograd.backward(narrow, slopes)

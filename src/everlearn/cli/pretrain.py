@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from everlearn.cli.progress import shown
 from everlearn.cli.say import tell, tell_file
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from everlearn.pretraining import Moment
 
 _EVERY = 50  # steps between two looks at the loss, which wait for a GPU
@@ -51,9 +49,12 @@ def pretrain(
 
     settings = Settings(steps, seconds, seed, batch_size, test_images=test_images)
     work = Pretraining(settings, data, find_device(device))
-    with _shown() as show:
-        for moment in work.learn():
-            show(moment)
+    began = monotonic()
+    with shown("pretrain") as show:
+        for now in work.learn():
+            tenth = _is_tenth(now)
+            if tenth or now.step % _EVERY == 0:
+                show(now.step, now.steps, partial(_words, now, began), tenth)
     score = work.test()
     share = 100 * score.right / score.total
     tell(f"{work.done} steps; {score.right} of {score.total} test images right ({share:.1f} %)")
@@ -61,31 +62,11 @@ def pretrain(
     tell(f"to use it: everlearn run l2p-lite --weights {out}")
 
 
-@contextmanager
-def _shown() -> Iterator[Callable[[Moment], None]]:
-    """Give a function that shows progress: as a bar on a terminal, else as a few lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    console, began = Console(stderr=True), monotonic()
-    if not console.is_terminal:
-        yield lambda now: _say(now, began)
-        return
-    columns = (TextColumn("pretrain"), BarColumn(12), TextColumn("{task.fields[words]}"))
-    with Progress(*columns, console=console) as bar:
-        line = bar.add_task("pretrain", total=None, words="starts")
-        yield lambda now: _move(bar, line, now, began)
-
-
-def _move(bar: Progress, line: TaskID, now: Moment, began: float) -> None:
-    if now.step % _EVERY == 0 or now.step == now.steps:
-        bar.update(line, completed=now.step, total=now.steps, words=_words(now, began))
-
-
-def _say(now: Moment, began: float) -> None:
-    """A line after every tenth of the steps."""
-    if now.steps and now.step * _PARTS // now.steps > (now.step - 1) * _PARTS // now.steps:
-        typer.echo(f"pretrain: {_words(now, began)}", err=True)
+def _is_tenth(now: Moment) -> bool:
+    """Whether another tenth of the steps is done."""
+    if not now.steps:
+        return False
+    return now.step * _PARTS // now.steps > (now.step - 1) * _PARTS // now.steps
 
 
 def _words(now: Moment, began: float) -> str:

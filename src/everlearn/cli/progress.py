@@ -10,6 +10,8 @@ from typing import Any
 import typer
 
 Row = dict[str, Any]
+# How much is done, of how much (None: not known), in words, and whether these are worth a line.
+Show = Callable[[int, int | None, Callable[[], str], bool], None]
 _A_SECOND = 5  # how often the bar is drawn
 
 
@@ -64,29 +66,30 @@ class Watch:
 def follow(rows: Iterable[Row], name: str, tasks: int | None) -> None:
     """Go through the rows of a run and show how it is going."""
     watch = Watch(tasks)
-    with _shown(name, tasks) as show:
+    with shown(name, tasks) as show:
         for row in rows:
             watch.see(row)
             if row["kind"] == "task":
-                show(watch)
+                show(watch.done, tasks, watch.words, watch.tested)
 
 
 @contextmanager
-def _shown(name: str, tasks: int | None) -> Iterator[Callable[[Watch], None]]:
-    """Give a function that shows a watch: as a bar on a terminal, else as a line for each test."""
+def shown(name: str, total: int | None = None) -> Iterator[Show]:
+    """Give a function that shows work: by a bar on a terminal, else by lines, where they are worth it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda watch: _say(name, watch)
+        yield lambda done, total, words, line: _say(name, words()) if line else None
         return
     columns = (TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[words]}"))
     with Progress(*columns, console=console, refresh_per_second=_A_SECOND) as bar:
-        line = bar.add_task(name, total=tasks, words="starts")
-        yield lambda watch: bar.update(line, completed=watch.done, words=watch.words())
+        task = bar.add_task(name, total=total, words="starts")
+        yield lambda done, total, words, line: bar.update(
+            task, completed=done, total=total, words=words()
+        )
 
 
-def _say(name: str, watch: Watch) -> None:
-    if watch.tested:
-        typer.echo(f"{name}: {watch.words()}", err=True)
+def _say(name: str, words: str) -> None:
+    typer.echo(f"{name}: {words}", err=True)

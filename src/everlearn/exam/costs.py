@@ -53,6 +53,11 @@ def check_weights(state: dict[str, Any], task: int) -> None:
             )
 
 
+def gpu_of(device: str) -> str | None:
+    """The name of a device that is a GPU."""
+    return None if device == "cpu" else torch.cuda.get_device_name(device)
+
+
 def settled(device: str) -> float:
     """Wait until a GPU has done what it was told; then tell the time, in seconds."""
     if device != "cpu":

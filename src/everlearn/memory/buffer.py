@@ -73,6 +73,13 @@ class Buffer:
         """The logits of rows."""
         return self._logits[rows]
 
+    def join(self, images: Tensor, units: Tensor, *recalled: Tensor) -> tuple[Tensor, Tensor]:
+        """New images and units, and behind them those of rows, if any."""
+        for rows in recalled:
+            images = torch.cat([images, self.images(rows)])
+            units = torch.cat([units, self.units(rows)])
+        return images, units
+
     def state(self) -> dict[str, Any]:
         """What is held."""
         held = slice(0, self.filled)

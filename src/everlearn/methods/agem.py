@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
 from everlearn.memory import Buffer
 from everlearn.nets import fast
 from everlearn.nets.gradients import project, slopes_of
-from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
@@ -43,7 +41,7 @@ class AGEM:
 
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights and an empty memory, with room for the whole stream."""
-        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.settings, self.device = settings, device
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()
         room = len(stream) * settings.per_task
@@ -57,13 +55,7 @@ class AGEM:
         self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
         for step, (images, units) in enumerate(self.student.lessons(task)):
             yield self._step(images, units, *recalled[step : step + 1])
-        self._keep(task)
-
-    def _keep(self, task: Task) -> None:
-        chosen = permutation(self._seed, Purpose.MEMORY, task.index, len(task.train))
-        kept = task.train.batch(chosen[: self.settings.per_task], self.device)
-        slots = self.buffer.filled + np.arange(len(kept.labels))
-        self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
+        self.student.append(task, self.settings.per_task, self.buffer)
 
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
         """A step down the loss on new images, turned where it would go up on old ones."""
@@ -72,17 +64,10 @@ class AGEM:
         student.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         for rows in recalled:
-            project(slopes_of(student.weights), self._ask(rows))
+            old = student.slopes(self.buffer.images(rows), self.buffer.units(rows))
+            project(slopes_of(student.weights), old)
         student.optimizer.step()
         return loss
-
-    def _ask(self, rows: Tensor) -> tuple[Tensor, ...]:
-        """The gradient on old images, which leaves the moments that the net keeps alone."""
-        student = self.student
-        with fast.keeping_moments(student.net):
-            logits = student.logits(self.buffer.images(rows))
-            loss = student.loss(logits, self.buffer.units(rows))
-            return torch.autograd.grad(loss, student.weights)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

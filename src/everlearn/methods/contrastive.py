@@ -94,7 +94,7 @@ class Contrastive:
         kind = Exemplars if canvas.bits == 8 else Points
         self.memory: Exemplars | Points = kind(canvas.shape, device)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+        changed = fast.changed(self.net, self.optimizer)
         self._step = fast.Step(self._learn_batch, changed)
         self._known: Known | None = None
 

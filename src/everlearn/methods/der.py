@@ -120,7 +120,7 @@ class DER:
     def _learn_batch(self, images: Tensor, units: Tensor, slots: Tensor, rows: Tensor) -> Tensor:
         """One step on new images (B) and old ones, rows (kinds, B); no slots: nothing is kept."""
         if self.refresh:
-            self.refresh.unlearn(self._climb(images, units), len(images))
+            self.refresh.unlearn(self.student.slopes(images, units), len(images))
         old = [self.buffer.images(rows.flatten())] if len(rows) else []
         whole = self.student.logits(torch.cat([images, *old]))
         logits, *recalled = torch.split(whole, len(images))
@@ -140,13 +140,6 @@ class DER:
         for found, kept in pairs:
             loss = loss + beta * self.student.loss(found, self.buffer.units(kept))
         return loss
-
-    def _climb(self, images: Tensor, units: Tensor) -> tuple[Tensor, ...]:
-        """The slopes of the loss on new images, without moving the moments that the net keeps."""
-        student = self.student
-        with fast.keeping_moments(student.net):
-            loss = student.loss(student.logits(images), units)
-            return torch.autograd.grad(loss, student.weights)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

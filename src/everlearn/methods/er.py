@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from everlearn.border import check_whole
@@ -62,9 +61,7 @@ class ER:
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
         """Mean cross-entropy over new and old images together, or the sum of a mean over each."""
         student, new = self.student, len(units)
-        for rows in recalled:
-            images = torch.cat([images, self.buffer.images(rows)])
-            units = torch.cat([units, self.buffer.units(rows)])
+        images, units = self.buffer.join(images, units, *recalled)
         logits = student.logits(images)
         if recalled and self.settings.apart:
             loss = student.loss(logits[:new], units[:new]) + student.loss(logits[new:], units[new:])

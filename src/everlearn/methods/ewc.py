@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torch import Tensor
 
 from everlearn.border import check_number, check_whole
-from everlearn.nets import fast, fisher
+from everlearn.nets import fast
 from everlearn.nets.anchor import Anchor, Row, descend
 from everlearn.settings import setting
 from everlearn.stream import Task
@@ -55,10 +54,7 @@ class EWC:
         self.student = Student(stream, settings.study, device)
         self.batch_size = self.student.batch_size()
         self.anchor, self.held = Anchor(self.student.weights, settings.strength), False
-        changed = self.student.changed
-        self._steps = [
-            fast.Step(partial(self._learn_batch, held), changed) for held in (False, True)
-        ]
+        self._steps = fast.both_ways(self._learn_batch, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task; then hold on to what it needs."""
@@ -66,7 +62,7 @@ class EWC:
         for images, units in self.student.lessons(task):
             yield self._steps[self.held](images, units)
         if len(task.train):
-            self._consolidate(Row(self.student.weights).read(self._measure(task)))
+            self._consolidate(self._measure(task))
         self.held |= bool(task.classes)  # a task may be empty
 
     def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
@@ -74,14 +70,10 @@ class EWC:
         loss = student.loss(student.logits(images), units)
         return descend(student.optimizer, loss, [self.anchor] if held else [])
 
-    def _measure(self, task: Task) -> list[Tensor]:
-        """The diagonal of the Fisher information on some images of a task."""
-        student = self.student
-        batch, chance = fisher.draw(task, self.settings.samples, self.device)
-        among = None if student.study.unmet else student.model.met
-        if self.settings.labels == "sampled":
-            return fisher.diagonal(student.net, batch.images, chance, among)
-        return fisher.empirical(student.net, batch.images, student.model.unit(batch.labels), among)
+    def _measure(self, task: Task) -> Tensor:
+        """The diagonal of the Fisher information on some images of a task, a row."""
+        student, true = self.student, self.settings.labels == "true"
+        return Row(student.weights).read(student.fisher(task, self.settings.samples, true))
 
     def _consolidate(self, importance: Tensor) -> None:
         """Every task with its own place (the sum of their quadratics is one), or all with the last."""

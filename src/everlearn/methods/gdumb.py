@@ -18,6 +18,7 @@ from everlearn.learner import Pace
 from everlearn.memory import Buffer
 from everlearn.memory.greedy import Greedy
 from everlearn.nets import fast
+from everlearn.nets.snapshot import Snapshot
 from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
 from everlearn.stream import Task
@@ -58,7 +59,7 @@ class GDumb:
         self.batch_size = self.student.batch_size()
         self.buffer = Buffer(settings.memory, canvas.shape, canvas.bits, device)
         self.choice = Greedy(settings.memory, stream.seed)
-        self._start = [value.clone() for value in self.student.net.state_dict().values()]
+        self._start = Snapshot(self.student.net)
         self._step = fast.Step(self._learn_rows, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -68,8 +69,7 @@ class GDumb:
         self._remember(task)
         due = self.tasks % self.settings.every == 0 or task.index == self._last
         if due and self.buffer.filled:
-            with torch.no_grad():
-                torch._foreach_copy_(list(self.student.net.state_dict().values()), self._start)
+            self._start.restore()
             yield from self._train(task.index)
 
     def _remember(self, task: Task) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +17,6 @@ from everlearn.border import check_number, check_whole
 from everlearn.memory import Buffer
 from everlearn.nets import fast
 from everlearn.nets.gradients import flatten, slopes_of, solve_dual, unflatten
-from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
@@ -43,7 +41,7 @@ class GEM:
 
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights and an empty memory, with room for the whole stream."""
-        self.settings, self.device, self._seed = settings, device, stream.seed
+        self.settings, self.device = settings, device
         self.student, canvas = Student(stream, settings.study, device), stream.canvas
         self.batch_size = self.student.batch_size()
         room = len(stream) * settings.per_task
@@ -58,14 +56,7 @@ class GEM:
         self.batch_size = self.student.batch_size(task) + self.buffer.filled
         for images, units in self.student.lessons(task):
             yield self._turn(images, units, past) if past else self._step(images, units)
-        self._keep(task)
-
-    def _keep(self, task: Task) -> None:
-        chosen = permutation(self._seed, Purpose.MEMORY, task.index, len(task.train))
-        kept = task.train.batch(chosen[: self.settings.per_task], self.device)
-        slots = self.buffer.filled + np.arange(len(kept.labels))
-        self.buffer.put(slots, kept.images, self.student.model.unit(kept.labels))
-        self.counts.append(len(slots))
+        self.counts.append(self.student.append(task, self.settings.per_task, self.buffer))
 
     def _turn(self, images: Tensor, units: Tensor, past: Sequence[Tensor]) -> Tensor:
         """A step down the loss on new images, turned where it would go up on some past task."""
@@ -94,12 +85,8 @@ class GEM:
         return torch.from_numpy(shares).to(old) @ old
 
     def _slope_on(self, rows: Tensor) -> Tensor:
-        """The gradient on old images (P,), which leaves the moments that the net keeps alone."""
-        student = self.student
-        with fast.keeping_moments(student.net):
-            logits = student.logits(self.buffer.images(rows))
-            loss = student.loss(logits, self.buffer.units(rows))
-            return flatten(torch.autograd.grad(loss, student.weights))
+        """The gradient on old images (P,)."""
+        return flatten(self.student.slopes(self.buffer.images(rows), self.buffer.units(rows)))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Name the class with the largest logit."""

@@ -86,9 +86,7 @@ class ICaRL:
 
     def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
         """Binary cross-entropy: the sum over classes met, the mean over new images and exemplars."""
-        for rows in recalled:
-            images = torch.cat([images, self.buffer.images(rows)])
-            units = torch.cat([units, self.buffer.units(rows)])
+        images, units = self.buffer.join(images, units, *recalled)
         logits, targets = self.student.logits(images), one_hot(units, len(self.past)).float()
         if recalled:
             with torch.no_grad():

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from everlearn.border import check_whole
 from everlearn.nets import fast
+from everlearn.nets.snapshot import Snapshot
 from everlearn.philox import Purpose, permutation
 from everlearn.settings import setting
 from everlearn.stream import Task
@@ -52,7 +53,7 @@ class Joint:
         study = replace(settings.study, fresh=settings.again or settings.study.fresh)
         self.student = Student(stream, study, device)
         self.batch_size = self.student.batch_size()
-        self._start = [value.clone() for value in self.student.net.state_dict().values()]
+        self._start = Snapshot(self.student.net)
         self._step = fast.Step(self.student.descend, self.student.changed)
         self.tasks: list[int] = []
 
@@ -64,13 +65,9 @@ class Joint:
             return
         tasks = [task for task in map(self.stream.__getitem__, self.tasks) if len(task.train)]
         if tasks:
-            self._start_again()
+            if self.settings.again:
+                self._start.restore()
             yield from self._train(tasks)
-
-    def _start_again(self) -> None:
-        if self.settings.again:
-            with torch.no_grad():
-                torch._foreach_copy_(list(self.student.net.state_dict().values()), self._start)
 
     def _train(self, tasks: list[Task]) -> Iterator[Tensor]:
         pace = self.settings.study.pace

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -42,10 +41,7 @@ class L2:
         self.batch_size = self.student.batch_size()
         self.anchor, self.held = Anchor(self.student.weights, settings.strength), False
         self.anchor.importance.all.fill_(1.0)
-        changed = self.student.changed
-        self._steps = [
-            fast.Step(partial(self._learn_batch, held), changed) for held in (False, True)
-        ]
+        self._steps = fast.both_ways(self._learn_batch, self.student.changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task; then hold on to where it led."""

@@ -112,7 +112,7 @@ class L2P:
         self.model = Classifier(self.net, classes, device)
         self.now = torch.zeros_like(self.model.met)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+        changed = fast.changed(self.net, self.optimizer)
         self._step = fast.Step(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:

@@ -89,9 +89,7 @@ class PCR:
 
     def _learn_batch(self, images: Tensor, units: Tensor, wave: Tensor, *old: Tensor) -> Tensor:
         """PCR's loss over new and old images, and HPCR's two distances of the old ones."""
-        for rows in old:
-            images = torch.cat([images, self.buffer.images(rows)])
-            units = torch.cat([units, self.buffer.units(rows)])
+        images, units = self.buffer.join(images, units, *old)
         features = fast.forward(self.seeing, images)
         loss = wave * proxy.proxy_loss(features, self.head.weight, units, self.settings.tau)
         for rows in old:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from everlearn.border import check_number, check_whole
-from everlearn.nets import fast, fisher
+from everlearn.nets import fast
 from everlearn.nets.anchor import Anchor, Row, descend
 from everlearn.nets.both import Both
 from everlearn.nets.distil import divergence
@@ -60,10 +59,7 @@ class RehearsalFree:
         self.l2, self.ewc = self._anchor(settings.l2), self._anchor(settings.ewc)
         for anchor in self.l2:
             anchor.importance.all.fill_(1.0)
-        changed = self.student.changed
-        self._steps = [
-            fast.Step(partial(self._learn_batch, held), changed) for held in (False, True)
-        ]
+        self._steps = fast.both_ways(self._learn_batch, self.student.changed)
 
     def _anchor(self, strength: float) -> list[Anchor]:
         """One anchor, or none."""
@@ -75,7 +71,8 @@ class RehearsalFree:
         for images, units in self.student.lessons(task):
             yield self._steps[self.held](images, units)
         for anchor in self.ewc if len(task.train) else ():
-            anchor.add(Row(self.student.weights).read(self._measure(task)))
+            matters = self.student.fisher(task, self.settings.samples)
+            anchor.add(Row(self.student.weights).read(matters))
         self._hold()
 
     def _hold(self) -> None:
@@ -86,12 +83,6 @@ class RehearsalFree:
             anchor.hold()
         self.past.copy_(self.student.model.met)
         self.held = self.student.has_met
-
-    def _measure(self, task: Task) -> list[Tensor]:
-        """The diagonal of the Fisher information on some images of a task."""
-        batch, chance = fisher.draw(task, self.settings.samples, self.device)
-        among = None if self.settings.study.unmet else self.student.model.met
-        return fisher.diagonal(self.student.net, batch.images, chance, among)
 
     def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
         """Cross-entropy and, after the first task, what is on of the four."""

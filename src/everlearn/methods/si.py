@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -79,9 +78,7 @@ class SI:
         self.path, self.total, self.held = Path(weights), Row(weights).all, False
         self.anchor.hold()
         changed = [*self.student.changed, self.path.omega.all]
-        self._steps = [
-            fast.Step(partial(self._learn_batch, held), changed) for held in (False, True)
-        ]
+        self._steps = fast.both_ways(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Go through the task; then hold on to what led through it."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-import torch
-from torch import Tensor, nn
+from torch import nn
+
+from everlearn.nets.snapshot import Snapshot
 
 
 class Watch:
@@ -17,8 +18,8 @@ class Watch:
         Args:
             patience: how often the loss may be no lower before it is over.
         """
-        self._tensors = list(net.state_dict().values())
-        self._best: list[Tensor] = []
+        self._net = net
+        self._best: Snapshot | None = None
         self._least, self._waited, self._patience = math.inf, 0, patience
 
     def is_over(self, loss: float) -> bool:
@@ -26,10 +27,10 @@ class Watch:
         self._waited += 1
         if loss < self._least:
             self._least, self._waited = loss, 0
-            self._best = [tensor.clone() for tensor in self._tensors]
+            self._best = Snapshot(self._net)
         return self._waited >= self._patience
 
     def restore(self) -> None:
         """Go back to the best weights, if any were kept."""
         if self._best:
-            torch._foreach_copy_(self._tensors, self._best)
+            self._best.restore()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from everlearn.exam.costs import gpu_of
 from everlearn.nets import fast
 from everlearn.nets.head import Head
 from everlearn.nets.seeded import seeded
@@ -71,7 +72,7 @@ class Pretraining:
             net = nn.Sequential(self.vit, Head(config.width, CLASSES * len(DATA)))
         self.net = fast.place(net, device)
         self.optimizer = fast.adam(self.net.parameters(), settings.rate)
-        changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+        changed = fast.changed(self.net, self.optimizer)
         self._step = fast.Step(self._learn_batch, changed)
         self.done = 0
 
@@ -130,14 +131,13 @@ class Pretraining:
 
     def save(self, path: Path, score: Score) -> Path:
         """Write the transformer without its head, and what it comes from."""
-        gpu = None if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         about: dict[str, Any] = {
             "maker": MAKER,
             "data": {name: len(task.train) for name, task in zip(DATA, self.tasks, strict=True)},
             "settings": asdict(self.settings),
             "steps": self.done,
             "test": score._asdict(),
-            "provenance": provenance(gpu),
+            "provenance": provenance(gpu_of(self.device)),
         }
         return save_vit(path, self.vit, about)
 

@@ -48,7 +48,7 @@ class DCL:
         self.tasks = 0
         self.memory = Exemplars(canvas.shape, device, settings.crop)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = [*self.net.state_dict().values(), *fast.moments(self.optimizer)]
+        changed = fast.changed(self.net, self.optimizer)
         self._step = fast.Step(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:

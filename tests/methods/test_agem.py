@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from everlearn import Canvas, Stream
 from everlearn.memory import draw_rows
 from everlearn.methods import build
 from everlearn.methods.agem import AGEM, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import IMAGES, TOY, assert_goes_on, assert_plain_first, learn, same_net, toy_accuracy
 
 POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
-IMAGES = Stream(
-    tasks=2,
-    classes_per_task=2,
-    values_per_factor=3,
-    canvas=Canvas(size=16),
-    split=(0.8, 0.1, 0.1),
-)
 STREAMS = [
     (POINTS, {**TOY, "batch_size": 16, "epochs": 2}),
     (IMAGES, {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}),
@@ -35,15 +28,9 @@ def make(stream: Any, **changes: Any) -> AGEM:
     return AGEM(stream, change_settings(Settings(), changes, "agem"), "cpu")
 
 
-def assert_same(one: Any, two: Any) -> None:
-    pairs = zip(one.state()["net"].values(), two.state()["net"].values(), strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
-
-
 @pytest.mark.parametrize(("stream", "pace"), STREAMS)
 def test_b14_the_first_task_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
-    plain = learn(build("fine-tuning", stream, "cpu", **pace), [stream[0]])
-    assert_same(learn(make(stream, **pace), [stream[0]]), plain)
+    assert_plain_first(make(stream, **pace), stream, pace)
 
 
 def test_a_step_is_that_of_a_plain_loop() -> None:
@@ -79,7 +66,7 @@ def slope(net: torch.nn.Module, images: torch.Tensor, units: torch.Tensor) -> to
 def test_asking_the_memory_moves_no_kept_moment() -> None:
     pace = {**STREAMS[1][1], "rate": 0.0, "final_rate": 0.0}
     plain = learn(build("fine-tuning", IMAGES, "cpu", **pace), IMAGES)
-    assert_same(learn(make(IMAGES, **pace), IMAGES), plain)
+    assert same_net(learn(make(IMAGES, **pace), IMAGES), plain)
 
 
 def test_the_memory_holds_some_images_of_every_task() -> None:
@@ -107,21 +94,13 @@ def test_there_may_be_more_tasks_than_reference_images() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    whole, first = learn(make(POINTS, **TOY), POINTS), learn(make(POINTS, **TOY), [POINTS[0]])
-    second = make(POINTS, **TOY)
-    second.load_state(first.state())
-    learn(second, [POINTS[1], POINTS[2]])
-    assert_same(second, whole)
+    whole, second = assert_goes_on(partial(make, POINTS, **TOY), POINTS)
     assert torch.equal(second.state()["memory"]["images"], whole.state()["memory"]["images"])
 
 
 @pytest.mark.slow
 def test_b12_a_gem_forgets_points_as_fine_tuning_does() -> None:
-    stream = Gaussians()
-    learner = learn(make(stream, **TOY), stream)
-    tests = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in tests])
-    assert right.float().mean() <= 0.35
+    assert toy_accuracy(partial(make, **TOY)) <= 0.35
 
 
 @pytest.mark.parametrize("name", ["per_task", "reference"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from everlearn.methods import METHODS, build, find_method
 from everlearn.methods.joint import mixed_batches
 from everlearn.stream import Gaussians
 
-from .conftest import learn
+from .conftest import assert_goes_on, learn, same_net
 
 SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
 LONG = SMALL | {"epochs": 10, "rate": 3e-3, "final_rate": 1e-4}
@@ -54,16 +55,14 @@ def test_joint_training_keeps_the_first_task() -> None:
 def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
     long = learn(build("joint", STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
     late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), [STREAM[0], STREAM[1]])
-    for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
-        assert torch.equal(a, b)
+    assert same_net(long, late)
 
 
 def test_joint_training_begins_with_a_fresh_optimiser_even_where_others_keep_theirs() -> None:
     points, pace = Gaussians(tasks=2), {"net": "mlp", "optimizer": "sgd", "fresh": False}
     long = learn(build("joint", points, "cpu", **pace), points)
     late = learn(build("joint", points, "cpu", **pace, every=2), points)
-    for a, b in zip(long.state()["net"].values(), late.state()["net"].values(), strict=True):
-        assert torch.equal(a, b)
+    assert same_net(long, late)
 
 
 @pytest.mark.slow
@@ -105,13 +104,7 @@ def test_mixed_batches_carry_the_labels_of_their_images() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
 def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
-    whole = learn(build(name, STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
-    first = learn(build(name, STREAM, "cpu", **SMALL), [STREAM[0]])
-    second = build(name, STREAM, "cpu", **SMALL)
-    second.load_state(first.state())
-    learn(second, [STREAM[1]])
-    for a, b in zip(whole.state()["net"].values(), second.state()["net"].values(), strict=True):
-        assert torch.equal(a, b)
+    assert_goes_on(partial(build, name, STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, mse_loss
 
-from everlearn import Canvas, Stream
 from everlearn.memory import Reservoir, draw_rows
 from everlearn.methods import build
 from everlearn.methods.der import DER, Settings
@@ -18,17 +18,10 @@ from everlearn.nets.refresh import Refresh
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import IMAGES, TOY, assert_goes_on, assert_plain_first, learn, same_net, toy_accuracy
 
 PACE = {**TOY, "batch_size": 16, "epochs": 2}
 POINTS = Gaussians(seed=1, tasks=3, train=21, test=5)
-IMAGES = Stream(
-    tasks=2,
-    classes_per_task=2,
-    values_per_factor=3,
-    canvas=Canvas(size=16),
-    split=(0.8, 0.1, 0.1),
-)
 STREAMS = [(POINTS, PACE), (IMAGES, {"net": "convnet-pooled", "batch_size": 32, "epochs": 2})]
 PLUS = {"beta": 0.5, "memory": 40}
 
@@ -37,22 +30,16 @@ def make(stream: Any, **changes: Any) -> DER:
     return DER(stream, change_settings(Settings(), changes, "der"), "cpu")
 
 
-def assert_same(one: Any, two: Any) -> None:
-    pairs = zip(one.state()["net"].values(), two.state()["net"].values(), strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("stream", "pace"), STREAMS)
 def test_b7_without_its_terms_it_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
     plain = learn(build("fine-tuning", stream, "cpu", **pace), stream)
-    assert_same(learn(make(stream, **pace, alpha=0.0, beta=0.0), stream), plain)
+    assert same_net(learn(make(stream, **pace, alpha=0.0, beta=0.0), stream), plain)
 
 
 @pytest.mark.parametrize(("stream", "pace"), STREAMS)
 def test_b14_the_first_task_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
-    plain = learn(build("fine-tuning", stream, "cpu", **pace), [stream[0]])
-    assert_same(learn(make(stream, **pace, **PLUS), [stream[0]]), plain)
+    assert_plain_first(make(stream, **pace, **PLUS), stream, pace)
 
 
 class PlainDER:
@@ -153,15 +140,7 @@ def test_an_online_stream_is_learned_in_one_pass() -> None:
 
 @pytest.mark.parametrize("refresh", [0.0, 1e-2])
 def test_a_loaded_state_goes_on_to_the_same_bits(refresh: float) -> None:
-    changes = {**PACE, **PLUS, "refresh": refresh}
-    whole, first = (
-        learn(make(POINTS, **changes), POINTS),
-        learn(make(POINTS, **changes), [POINTS[0]]),
-    )
-    second = make(POINTS, **changes)
-    second.load_state(first.state())
-    learn(second, [POINTS[1], POINTS[2]])
-    assert_same(second, whole)
+    whole, second = assert_goes_on(partial(make, POINTS, **PACE, **PLUS, refresh=refresh), POINTS)
     for name, part in whole.state()["memory"].items():
         assert torch.equal(part, second.state()["memory"][name])
 
@@ -171,7 +150,7 @@ def test_b17_to_refresh_by_nothing_is_to_leave_it() -> None:
     pace = {**STREAMS[1][1], "epochs": 1}
     plain, refreshed = make(IMAGES, **pace, **PLUS), make(IMAGES, **pace, **PLUS)
     refreshed.refresh = Refresh(refreshed.student.weights, 0.0)
-    assert_same(learn(refreshed, IMAGES), learn(plain, IMAGES))
+    assert same_net(learn(refreshed, IMAGES), learn(plain, IMAGES))
 
 
 def test_a_refreshed_step_unlearns_its_batch_first() -> None:
@@ -219,11 +198,7 @@ def tensors(learner: DER) -> dict[str, torch.Tensor]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("beta", "least"), [(0.0, 0.70), (0.5, 0.87)])
 def test_b12_der_remembers_points(beta: float, least: float) -> None:
-    stream = Gaussians()
-    learner = learn(make(stream, **TOY, beta=beta, memory=200), stream)
-    tests = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in tests])
-    assert right.float().mean() >= least
+    assert toy_accuracy(partial(make, **TOY, beta=beta, memory=200)) >= least
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "refresh"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,20 +12,14 @@ from torch.nn.functional import cross_entropy
 
 from everlearn import Canvas, Stream
 from everlearn.exam.costs import count_bytes
-from everlearn.learner import Learner
 from everlearn.memory import Reservoir, draw_rows
 from everlearn.methods import build
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import TOY, assert_goes_on, assert_plain_first, learn
 
 SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
-
-
-def same_net(one: Learner, other: Learner) -> bool:
-    pair = zip(one.state()["net"].values(), other.state()["net"].values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pair)
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -59,8 +54,7 @@ def test_it_is_a_plain_loop_over_new_and_old_images(apart: bool) -> None:
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
 def test_b14_the_first_task_is_learned_as_fine_tuning_learns_it(name: str) -> None:
     plain = {key: value for key, value in SMALL.items() if key != "memory"}
-    naive = learn(build("fine-tuning", POINTS, "cpu", **plain), [POINTS[0]])
-    assert same_net(learn(build(name, POINTS, "cpu", **SMALL), [POINTS[0]]), naive)
+    assert_plain_first(build(name, POINTS, "cpu", **SMALL), POINTS, plain)
 
 
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
@@ -108,11 +102,7 @@ def test_b18_the_buffer_never_holds_more_than_its_memory(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["er", "er-balanced"])
 def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
-    whole = learn(build(name, POINTS, "cpu", **SMALL), POINTS)
-    first, second = (build(name, POINTS, "cpu", **SMALL) for _ in range(2))
-    second.load_state(learn(first, [POINTS[0], POINTS[1]]).state())
-    learn(second, [POINTS[2]])
-    assert same_net(whole, second)
+    whole, second = assert_goes_on(partial(build, name, POINTS, "cpu", **SMALL), POINTS, stop=2)
     for part in ("images", "units"):
         assert torch.equal(whole.state()["memory"][part], second.state()["memory"][part])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,23 +11,24 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
 from everlearn import Canvas, Stream
-from everlearn.methods import ewc, fine_tuning
+from everlearn.methods import ewc
 from everlearn.nets import build_net, fisher
 from everlearn.settings import change_settings
-from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import (
+    STREAM,
+    STUDY,
+    TOY,
+    assert_goes_on,
+    assert_nothing_pulls,
+    assert_plain_first,
+    learn,
+    same,
+    same_net,
+    toy_accuracy,
+    weights,
+)
 
-STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {
-    "net": "mlp",
-    "batch_size": 16,
-    "epochs": 2,
-    "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
 PICTURES = Stream(
     seed=1, tasks=2, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=16),
     split=(0.9, 0.05, 0.05),
@@ -35,14 +37,6 @@ PICTURES = Stream(
 
 def make(stream: Any = STREAM, **changes: Any) -> ewc.EWC:
     return ewc.EWC(stream, change_settings(ewc.Settings(), STUDY | changes, "ewc"), "cpu")
-
-
-def weights(learner: Any) -> list[Tensor]:
-    return list(learner.state()["net"].values())
-
-
-def same(ones: Any, twos: Any) -> bool:
-    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
 
 
 def measure(net: Any, own: list[Tensor], task: Any, samples: int, labels: str) -> list[Tensor]:
@@ -95,25 +89,17 @@ def test_it_is_the_plain_loop(decay: float | None, labels: str) -> None:
 def test_b3_right_after_a_task_nothing_pulls(decay: float | None) -> None:
     learner = learn(make(decay=decay), [STREAM[0]])
     assert learner.anchor.importance.all.any()
-    for weight in learner.student.weights:
-        weight.grad = torch.zeros_like(weight)
-    assert learner.anchor.pull() == 0
-    assert not any(weight.grad.any() for weight in learner.student.weights)
+    assert_nothing_pulls(learner)
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_b14_the_first_task_is_fine_tuning_to_the_bit(decay: float | None) -> None:
-    settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
-    assert same(weights(learn(make(strength=100.0, decay=decay), [STREAM[0]])), weights(plain))
+    assert_plain_first(make(strength=100.0, decay=decay), STREAM, STUDY)
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_a_loaded_state_goes_on_to_the_same_bits(decay: float | None) -> None:
-    first, second = learn(make(decay=decay), [STREAM[0]]), make(decay=decay)
-    second.load_state(first.state())
-    whole = learn(make(decay=decay), STREAM)
-    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(whole))
+    whole, second = assert_goes_on(partial(make, decay=decay), STREAM)
     assert same(second.state()["anchor"].values(), whole.state()["anchor"].values())
 
 
@@ -123,7 +109,7 @@ def test_a_net_of_convolutions_is_held_too_and_goes_on_to_the_same_bits() -> Non
     second.load_state(first.state())
     assert all(part.any() for part in first.anchor.importance.parts)
     whole = learn(make(PICTURES, **changes), PICTURES)
-    assert same(weights(learn(second, [PICTURES[1]])), weights(whole))
+    assert same_net(learn(second, [PICTURES[1]]), whole)
 
 
 def test_what_is_kept_does_not_grow_with_tasks() -> None:
@@ -152,12 +138,4 @@ def test_wrong_settings_are_refused() -> None:
 
 @pytest.mark.slow
 def test_b12_a_weak_hold_does_not_keep_the_toy_stream() -> None:
-    right = total = 0
-    for seed in range(3):
-        stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY, decay=0.9), stream)
-        for task in stream:
-            batch = task.test.batch(slice(None))
-            right += int((learner.predict(batch.images) == batch.labels).sum())
-            total += len(batch.labels)
-    assert right / total <= 0.30
+    assert toy_accuracy(partial(make, **TOY, decay=0.9), range(3)) <= 0.30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from everlearn.philox import Purpose, permutation
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import learn
+from .conftest import assert_goes_on, learn, same_net, toy_accuracy
 
 SMALL = {"net": "mlp", "batch_size": 8, "epochs": 3, "memory": 20, "unmet": True}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
@@ -24,11 +25,6 @@ POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 
 def make(stream: Gaussians = POINTS, **changes: Any) -> GDumb:
     return GDumb(stream, change_settings(Settings(), SMALL | changes, "gdumb"), "cpu")
-
-
-def same_net(one: GDumb, other: GDumb) -> bool:
-    pair = zip(one.state()["net"].values(), other.state()["net"].values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pair)
 
 
 def test_it_is_a_plain_loop_over_the_memory_from_random_weights() -> None:
@@ -92,9 +88,7 @@ def test_a_memory_smaller_than_a_batch_is_one_batch() -> None:
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
     for every in (1, 2):
-        whole, second = learn(make(every=every), [POINTS[0], POINTS[1]]), make(every=every)
-        second.load_state(learn(make(every=every), [POINTS[0]]).state())
-        assert same_net(learn(second, [POINTS[1]]), whole)
+        whole, second = assert_goes_on(partial(make, every=every), [POINTS[0], POINTS[1]])
         assert same_net(learn(second, [POINTS[2]]), learn(whole, [POINTS[2]]))
 
 
@@ -118,8 +112,4 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 
 
 def test_a_net_that_knows_the_memory_only_does_well_on_the_toy_stream() -> None:
-    stream = Gaussians(seed=0)
-    learner = learn(make(stream, memory=200, epochs=20, every=5), stream)
-    batches = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
-    assert right.float().mean() > 0.9
+    assert toy_accuracy(partial(make, memory=200, epochs=20, every=5)) > 0.9

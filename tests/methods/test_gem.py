@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,22 +10,14 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from everlearn import Canvas, Stream
 from everlearn.methods import build
 from everlearn.methods.gem import GEM, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import IMAGES, TOY, assert_goes_on, assert_plain_first, learn, same_net, toy_accuracy
 
 POINTS = Gaussians(seed=1, tasks=3, train=20, test=5)
-IMAGES = Stream(
-    tasks=2,
-    classes_per_task=2,
-    values_per_factor=3,
-    canvas=Canvas(size=16),
-    split=(0.8, 0.1, 0.1),
-)
 STREAMS = [
     (POINTS, {**TOY, "batch_size": 16, "epochs": 2}),
     (IMAGES, {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}),
@@ -35,15 +28,9 @@ def make(stream: Any, **changes: Any) -> GEM:
     return GEM(stream, change_settings(Settings(), changes, "gem"), "cpu")
 
 
-def assert_same(one: Any, two: Any) -> None:
-    pairs = zip(one.state()["net"].values(), two.state()["net"].values(), strict=True)
-    assert all(torch.equal(a, b) for a, b in pairs)
-
-
 @pytest.mark.parametrize(("stream", "pace"), STREAMS)
 def test_b14_the_first_task_is_fine_tuning(stream: Any, pace: dict[str, Any]) -> None:
-    plain = learn(build("fine-tuning", stream, "cpu", **pace), [stream[0]])
-    assert_same(learn(make(stream, **pace), [stream[0]]), plain)
+    assert_plain_first(make(stream, **pace), stream, pace)
 
 
 def slope(net: torch.nn.Module, images: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
@@ -86,25 +73,17 @@ def test_a_step_is_that_of_a_plain_loop(margin: float) -> None:
 def test_asking_the_memory_moves_no_kept_moment() -> None:
     still = {**STREAMS[1][1], "rate": 0.0, "final_rate": 0.0}
     plain = learn(build("fine-tuning", IMAGES, "cpu", **still), IMAGES)
-    assert_same(learn(make(IMAGES, **still, per_task=20), IMAGES), plain)
+    assert same_net(learn(make(IMAGES, **still, per_task=20), IMAGES), plain)
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    whole, first = learn(make(POINTS, **TOY), POINTS), learn(make(POINTS, **TOY), [POINTS[0]])
-    second = make(POINTS, **TOY)
-    second.load_state(first.state())
-    learn(second, [POINTS[1], POINTS[2]])
-    assert_same(second, whole)
+    whole, second = assert_goes_on(partial(make, POINTS, **TOY), POINTS)
     assert second.state()["counts"] == whole.state()["counts"] == [80, 80, 80]
 
 
 @pytest.mark.slow
 def test_gem_remembers_points() -> None:
-    stream = Gaussians()
-    learner = learn(make(stream, **TOY, per_task=10), stream)
-    tests = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in tests])
-    assert right.float().mean() >= 0.5
+    assert toy_accuracy(partial(make, **TOY, per_task=10)) >= 0.5
 
 
 def test_a_negative_margin_is_refused() -> None:

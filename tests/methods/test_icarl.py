@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from everlearn.methods.icarl import ICaRL, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import learn
+from .conftest import learn, same_net, toy_accuracy
 
 SMALL = {
     "final_rate": None,
@@ -36,11 +37,6 @@ PICTURES = Stream(
 
 def make(stream: Any = POINTS, **changes: Any) -> ICaRL:
     return ICaRL(stream, change_settings(Settings(), SMALL | changes, "icarl"), "cpu")
-
-
-def same_net(one: ICaRL, other: ICaRL) -> bool:
-    pair = zip(one.state()["net"].values(), other.state()["net"].values(), strict=True)
-    return all(torch.equal(a, b) for a, b in pair)
 
 
 def slow_loss(logits: Tensor, labels: Tensor, before: Tensor, old: int, met: int) -> Tensor:
@@ -175,8 +171,4 @@ def test_settings_out_of_range_are_refused(name: str) -> None:
 
 
 def test_it_forgets_little_on_the_toy_stream() -> None:
-    stream = Gaussians(seed=0)
-    learner = learn(make(stream, batch_size=32, memory=50), stream)
-    batches = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
-    assert right.float().mean() > 0.9
+    assert toy_accuracy(partial(make, batch_size=32, memory=50)) > 0.9

@@ -8,35 +8,23 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from everlearn.methods import fine_tuning, l2
+from everlearn.methods import l2
 from everlearn.nets import build_net
 from everlearn.settings import change_settings
-from everlearn.stream import Gaussians
 
-from .conftest import learn
-
-STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {
-    "net": "mlp",
-    "batch_size": 16,
-    "epochs": 2,
-    "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import (
+    STREAM,
+    STUDY,
+    assert_goes_on,
+    assert_nothing_pulls,
+    assert_plain_first,
+    learn,
+    weights,
+)
 
 
 def make(**changes: Any) -> l2.L2:
     return l2.L2(STREAM, change_settings(l2.Settings(), STUDY | changes, "l2"), "cpu")
-
-
-def weights(learner: Any) -> list[torch.Tensor]:
-    return list(learner.state()["net"].values())
-
-
-def same(ones: Any, twos: Any) -> bool:
-    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
 
 
 def plain_loop(strength: float) -> list[torch.Tensor]:
@@ -62,17 +50,11 @@ def test_it_is_the_plain_loop() -> None:
 
 
 def test_b3_right_after_a_task_nothing_pulls() -> None:
-    learner = learn(make(), [STREAM[0]])
-    for weight in learner.student.weights:
-        weight.grad = torch.zeros_like(weight)
-    assert learner.anchor.pull() == 0
-    assert not any(weight.grad.any() for weight in learner.student.weights)
+    assert_nothing_pulls(learn(make(), [STREAM[0]]))
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
-    assert same(weights(learn(make(strength=100.0), [STREAM[0]])), weights(plain))
+    assert_plain_first(make(strength=100.0), STREAM, STUDY)
 
 
 def test_a_stronger_hold_keeps_weights_nearer() -> None:
@@ -84,9 +66,7 @@ def test_a_stronger_hold_keeps_weights_nearer() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(), [STREAM[0]]), make()
-    second.load_state(first.state())
-    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(), STREAM)))
+    assert_goes_on(make, STREAM)
 
 
 def test_a_wrong_strength_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,40 +10,25 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
-from everlearn.methods import fine_tuning, lwf
+from everlearn.methods import build, lwf
 from everlearn.nets import build_net
 from everlearn.settings import change_settings
-from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
-
-STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {
-    "net": "mlp",
-    "batch_size": 16,
-    "epochs": 2,
-    "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import (
+    STREAM,
+    STUDY,
+    TOY,
+    assert_goes_on,
+    assert_plain_first,
+    learn,
+    same,
+    toy_accuracy,
+    weights,
+)
 
 
 def make(stream: Any = STREAM, **changes: Any) -> lwf.LwF:
     return lwf.LwF(stream, change_settings(lwf.Settings(), STUDY | changes, "lwf"), "cpu")
-
-
-def tune(**changes: Any) -> fine_tuning.FineTuning:
-    settings = change_settings(fine_tuning.Settings(), STUDY | changes, "fine-tuning")
-    return fine_tuning.FineTuning(STREAM, settings, "cpu")
-
-
-def weights(learner: Any) -> list[Tensor]:
-    return list(learner.state()["net"].values())
-
-
-def same(ones: Any, twos: Any) -> bool:
-    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
 
 
 def plain_loop(weight: float, temperature: float) -> list[Tensor]:
@@ -73,7 +59,9 @@ def test_it_is_the_plain_loop() -> None:
 def test_b6_a_student_that_is_its_teacher_takes_the_step_of_fine_tuning() -> None:
     """A net without normalisation answers as its teacher in its first step of a task."""
     sgd = {"optimizer": "sgd", "momentum": 0.0}
-    student, plain = learn(make(**sgd, weight=1000.0), [STREAM[0]]), learn(tune(**sgd), [STREAM[0]])
+    student, plain = make(**sgd, weight=1000.0), build("fine-tuning", STREAM, "cpu", **STUDY | sgd)
+    learn(student, [STREAM[0]])
+    learn(plain, [STREAM[0]])
     next(iter(student.learn(STREAM[1])))
     next(iter(plain.learn(STREAM[1])))
     for one, two in zip(weights(student), weights(plain), strict=True):
@@ -88,9 +76,7 @@ def test_b6_only_classes_of_earlier_tasks_are_distilled() -> None:
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    assert same(
-        weights(learn(make(weight=100.0), [STREAM[0]])), weights(learn(tune(), [STREAM[0]]))
-    )
+    assert_plain_first(make(weight=100.0), STREAM, STUDY)
 
 
 def test_the_teacher_stays_while_a_task_is_learned() -> None:
@@ -102,9 +88,7 @@ def test_the_teacher_stays_while_a_task_is_learned() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(), [STREAM[0]]), make()
-    second.load_state(first.state())
-    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(), STREAM)))
+    assert_goes_on(make, STREAM)
 
 
 def test_wrong_settings_are_refused() -> None:
@@ -116,12 +100,4 @@ def test_wrong_settings_are_refused() -> None:
 
 @pytest.mark.slow
 def test_b12_it_does_not_keep_the_toy_stream() -> None:
-    right = total = 0
-    for seed in range(3):
-        stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY), stream)
-        for task in stream:
-            batch = task.test.batch(slice(None))
-            right += int((learner.predict(batch.images) == batch.labels).sum())
-            total += len(batch.labels)
-    assert right / total <= 0.30
+    assert toy_accuracy(partial(make, **TOY), range(3)) <= 0.30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,12 +10,11 @@ import torch
 
 from everlearn import Canvas, Stream
 from everlearn.learner import Learner
-from everlearn.methods import build
 from everlearn.methods.nearest_mean import NearestMean, Settings
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import TOY, assert_goes_on, assert_plain_first, learn, same, toy_accuracy
 
 SMALL = TOY | {"batch_size": 16, "epochs": 2}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
@@ -30,13 +30,8 @@ def nets(learner: Learner) -> list[torch.Tensor]:
     return [value.clone() for value in learner.state()["net"].values()]
 
 
-def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-
-
 def test_b14_the_first_task_is_learned_as_fine_tuning_learns_it() -> None:
-    naive = learn(build("fine-tuning", PICTURES, "cpu", **NET), [PICTURES[0]])
-    assert same(nets(learn(make(PICTURES, **NET), [PICTURES[0]])), nets(naive))
+    assert_plain_first(make(PICTURES, **NET), PICTURES, NET)
 
 
 @pytest.mark.parametrize("trained", [0, 1, 2])
@@ -110,13 +105,8 @@ def test_a_task_that_is_only_averaged_has_no_loss_and_a_step_a_batch() -> None:
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    tasks = list(POINTS)
     for count, settings in ((1, SMALL), (1, SMALL | {"trained": 2}), (2, SMALL)):
-        whole, second = make(**settings), make(**settings)
-        second.load_state(learn(make(**settings), tasks[:count]).state())
-        learn(second, tasks[count:])
-        learn(whole, tasks)
-        assert same(nets(whole), nets(second))
+        whole, second = assert_goes_on(partial(make, **settings), POINTS, stop=count)
         assert torch.equal(whole.sums, second.sums)
         assert torch.equal(whole.counts, second.counts)
 
@@ -137,8 +127,5 @@ def test_an_online_stream_needs_a_net_that_learns_nothing() -> None:
 
 
 def test_it_forgets_little_on_the_toy_stream() -> None:
-    stream = Gaussians(seed=0)
-    learner = learn(make(stream, **SMALL | {"batch_size": 32, "trained": 0}), stream)
-    batches = [task.test.batch(slice(None)) for task in stream]
-    right = torch.cat([learner.predict(batch.images) == batch.labels for batch in batches])
-    assert right.float().mean() > 0.9
+    settings = SMALL | {"batch_size": 32, "trained": 0}
+    assert toy_accuracy(partial(make, **settings)) > 0.9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from everlearn.methods import build
 from everlearn.nets.proxy import tau_at
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
+from .conftest import TOY, assert_goes_on, learn, same, toy_accuracy
 
 TAU = 0.09
 SMALL = TOY | {"momentum": 0.9, "batch_size": 16, "epochs": 2, "memory": 20}
@@ -167,14 +168,8 @@ def test_b18_the_buffer_never_holds_more_than_its_memory(
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    whole: Any = learn(build("hpcr", POINTS, "cpu", **SMALL), POINTS)
-    first: Any = learn(build("hpcr", POINTS, "cpu", **SMALL), [POINTS[0]])
-    second: Any = build("hpcr", POINTS, "cpu", **SMALL)
-    second.load_state(first.state())
-    learn(second, [POINTS[1], POINTS[2]])
-    for part in ("net", "memory"):
-        pairs = zip(whole.state()[part].values(), second.state()[part].values(), strict=True)
-        assert all(torch.equal(one, two) for one, two in pairs)
+    whole, second = assert_goes_on(partial(build, "hpcr", POINTS, "cpu", **SMALL), POINTS)
+    assert same(whole.state()["memory"].values(), second.state()["memory"].values())
 
 
 def test_a_single_old_image_has_no_others_to_be_like() -> None:
@@ -200,14 +195,10 @@ def test_settings_out_of_range_are_refused(name: str, value: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pcr", "hpcr"])
 def test_points_are_remembered_better_than_by_plain_replay(name: str) -> None:
-    stream = Gaussians()
-    tests = [task.test.batch(slice(None)) for task in stream]
-    shares = []
-    for other in (name, "er"):
-        learner: Any = learn(build(other, stream, "cpu", **TOY, memory=50), stream)
-        right = [learner.predict(batch.images) == batch.labels for batch in tests]
-        shares.append(torch.cat(right).float().mean())
-    assert shares[0] > shares[1] + 0.05
+    own, replay = (
+        toy_accuracy(partial(build, one, device="cpu", **TOY, memory=50)) for one in (name, "er")
+    )
+    assert own > replay + 0.05
 
 
 def test_what_an_online_stream_forbids_is_refused() -> None:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from everlearn.methods import ewc, fine_tuning, l2, lwf, rehearsal_free
 from everlearn.nets import build_net
 from everlearn.settings import change_settings
-from everlearn.stream import Gaussians
 
-from .conftest import learn
+from .conftest import STREAM, STUDY, assert_goes_on, assert_plain_first, learn, weights
 
-STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {
-    "net": "mlp",
-    "batch_size": 16,
-    "epochs": 2,
-    "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
 OFF = {"prediction": 0.0, "feature": 0.0, "l2": 0.0, "ewc": 0.0}
 ALL = {"prediction": 1.0, "feature": 0.5, "l2": 0.2, "ewc": 3.0}
 
@@ -38,14 +27,6 @@ def make(**changes: Any) -> rehearsal_free.RehearsalFree:
 def other(module: Any, name: str, **changes: Any) -> Any:
     settings = change_settings(module.Settings(), STUDY | changes, name)
     return getattr(module, name)(STREAM, settings, "cpu")
-
-
-def weights(learner: Any) -> list[Tensor]:
-    return list(learner.state()["net"].values())
-
-
-def same(ones: Any, twos: Any) -> bool:
-    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -97,14 +78,11 @@ def test_what_is_off_is_not_there() -> None:
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    plain = learn(other(fine_tuning, "FineTuning"), [STREAM[0]])
-    assert same(weights(learn(make(**ALL), [STREAM[0]])), weights(plain))
+    assert_plain_first(make(**ALL), STREAM, STUDY)
 
 
 def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    first, second = learn(make(**ALL), [STREAM[0]]), make(**ALL)
-    second.load_state(first.state())
-    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(learn(make(**ALL), STREAM)))
+    assert_goes_on(partial(make, **ALL), STREAM)
 
 
 @pytest.mark.parametrize("name", ["prediction", "feature", "l2", "ewc", "temperature", "samples"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,35 +10,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from everlearn.methods import fine_tuning, si
+from everlearn.methods import si
 from everlearn.nets import build_net
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, learn
-
-STREAM = Gaussians(seed=1, tasks=3, classes_per_task=2, dimensions=8, train=40)
-STUDY = {
-    "net": "mlp",
-    "batch_size": 16,
-    "epochs": 2,
-    "rate": 0.01,
-    "final_rate": None,
-    "unmet": True,
-    "fresh": False,
-}
+from .conftest import (
+    STREAM,
+    STUDY,
+    TOY,
+    assert_goes_on,
+    assert_nothing_pulls,
+    assert_plain_first,
+    learn,
+    toy_accuracy,
+    weights,
+)
 
 
 def make(stream: Gaussians = STREAM, **changes: Any) -> si.SI:
     return si.SI(stream, change_settings(si.Settings(), STUDY | changes, "si"), "cpu")
-
-
-def weights(learner: Any) -> list[Tensor]:
-    return list(learner.state()["net"].values())
-
-
-def same(ones: Any, twos: Any) -> bool:
-    return all(torch.equal(one, two) for one, two in zip(ones, twos, strict=True))
 
 
 def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
@@ -116,16 +108,11 @@ def test_b5_each_weight_explains_its_own_part() -> None:
 def test_b3_right_after_a_task_nothing_pulls() -> None:
     learner = learn(make(), [STREAM[0]])
     assert learner.anchor.importance.all.any()
-    for weight in learner.student.weights:
-        weight.grad = torch.zeros_like(weight)
-    assert learner.anchor.pull() == 0
-    assert not any(weight.grad.any() for weight in learner.student.weights)
+    assert_nothing_pulls(learner)
 
 
 def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    settings = change_settings(fine_tuning.Settings(), STUDY, "fine-tuning")
-    plain = learn(fine_tuning.FineTuning(STREAM, settings, "cpu"), [STREAM[0]])
-    assert same(weights(learn(make(strength=100.0), [STREAM[0]])), weights(plain))
+    assert_plain_first(make(strength=100.0), STREAM, STUDY)
 
 
 @pytest.mark.parametrize(
@@ -154,10 +141,7 @@ def test_what_did_harm_is_forgotten_with_its_task() -> None:
 
 @pytest.mark.parametrize("compat", [False, True])
 def test_a_loaded_state_goes_on_to_the_same_bits(compat: bool) -> None:
-    first, second = learn(make(avalanche_compat=compat), [STREAM[0]]), make(avalanche_compat=compat)
-    second.load_state(first.state())
-    whole = learn(make(avalanche_compat=compat), STREAM)
-    assert same(weights(learn(second, [STREAM[1], STREAM[2]])), weights(whole))
+    whole, second = assert_goes_on(partial(make, avalanche_compat=compat), STREAM)
     assert torch.equal(second.state()["importance"], whole.state()["importance"])
 
 
@@ -178,12 +162,4 @@ def test_wrong_settings_are_refused() -> None:
 
 @pytest.mark.slow
 def test_b12_a_strong_hold_keeps_the_toy_stream() -> None:
-    right = total = 0
-    for seed in range(3):
-        stream = Gaussians(seed=seed)
-        learner = learn(make(stream, **TOY, strength=5.0), stream)
-        for task in stream:
-            batch = task.test.batch(slice(None))
-            right += int((learner.predict(batch.images) == batch.labels).sum())
-            total += len(batch.labels)
-    assert right / total >= 0.75
+    assert toy_accuracy(partial(make, **TOY, strength=5.0), range(3)) >= 0.75

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from os import PathLike
@@ -20,7 +21,8 @@ from everlearn.learner import Learner, find_device
 from everlearn.methods import build, find_method
 from everlearn.metrics import summarise
 from everlearn.results import Run, flatten, read_costs, read_rows, unflatten
-from everlearn.results.folder import SETTINGS
+from everlearn.results.folder import DONE, SETTINGS
+from everlearn.results.plain import plain
 from everlearn.settings import change_settings, list_settings
 from everlearn.stream import read_stream
 
@@ -56,6 +58,45 @@ def start(
     }
     run = Run.create(folder, stream.to_json(), kept, gpu_of(device))
     return _work(run, stream, learner, plan, save_seconds)
+
+
+def ensure(
+    folder: Folder,
+    method: str,
+    stream: Any,
+    plan: Plan | None = None,
+    device: str = "auto",
+    save_seconds: float = 30.0,
+    data: str | Path | None = None,
+    **changes: Any,
+) -> Iterator[Row] | None:
+    """Begin a run, or go on with it; None where it is finished, on whatever device that was."""
+    try:
+        return start(folder, method, stream, plan, device, save_seconds, **changes)
+    except FileExistsError:  # the very same run is there: another one is a ValueError
+        return None if Run.open(folder).finished else resume(folder, data)
+    except ValueError:
+        if _is_done(Path(folder), method, stream, plan or Plan(), changes):
+            return None
+        raise
+
+
+def _is_done(folder: Path, method: str, stream: Any, plan: Plan, changes: dict[str, Any]) -> bool:
+    """Whether a finished run differs in the device, the times of checkpoints and the place of weights only.
+
+    A setting that the run does not name is younger than the run.
+    """
+    if not (folder / DONE).exists():
+        return False
+    run, settings = Run.open(folder), find_method(method).settings()
+    asked = plain(list_settings(change_settings(settings, changes, method)), "settings")
+    there = {name: value for name, value in run.settings["settings"].items() if name != "weights"}
+    return (
+        run.settings["method"] == method
+        and json.loads(run.stream) == json.loads(stream.to_json())
+        and run.settings["plan"] == plain(asdict(plan), "plan")
+        and all(asked.get(name) == value for name, value in there.items())
+    )
 
 
 def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:

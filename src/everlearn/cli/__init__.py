@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from everlearn.cli.ask import app as ask
 from everlearn.cli.bench import app as bench
 from everlearn.cli.compare import compare
 from everlearn.cli.draw import app as draw
@@ -16,6 +17,7 @@ from everlearn.cli.methods import methods
 from everlearn.cli.pretrain import pretrain
 from everlearn.cli.quickstart import quickstart
 from everlearn.cli.report import report
+from everlearn.cli.reproduce import reproduce
 from everlearn.cli.run import resume
 from everlearn.cli.run import run as learn
 from everlearn.cli.say import complain, in_words
@@ -36,12 +38,14 @@ app.command()(quickstart)
 app.command(context_settings=_FREE)(learn)
 app.command()(resume)
 app.command(context_settings=_FREE)(compare)
+app.command()(reproduce)
 app.command()(report)
 app.command()(methods)
 app.command()(pretrain)
 app.add_typer(draw, name="draw")
 app.command()(export)
 app.add_typer(bench, name="bench")
+app.add_typer(ask, name="ask")
 
 
 @app.callback(invoke_without_command=True)

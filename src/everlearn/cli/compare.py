@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from everlearn.cli.jobs import Asked, check, ensure, make_job
+from everlearn.cli.jobs import Asked, check, ensure, make_job, read_log
 from everlearn.cli.options import takes_changes, takes_plan
 from everlearn.cli.report import check_plots, write_report
-from everlearn.cli.run import Device, Preset, SaveSeconds, Words
+from everlearn.cli.run import Device, Log, Preset, SaveSeconds, Words
 from everlearn.cli.settings import Given
 from everlearn.cli.values import read_value
 
@@ -33,17 +33,18 @@ def compare(
     ] = None,
     device: Device = "auto",
     save_seconds: SaveSeconds = 30.0,
+    log: Log = None,
 ) -> None:
     """Let methods (by default dcl-plus, er, fine-tuning, joint) learn streams of several seeds."""
     check_plots()
     if runs is not None:
-        _check_alone(words or (), [*changes.values(), *exams.values()])
+        _check_alone(words or (), [*changes.values(), *exams.values(), log])
         write_report([runs], out or runs, TITLE)
         return
     if changes["seed"] is not None:
         raise ValueError(f"compare takes several seeds: --seeds {changes['seed']}, not --seed")
     out = out or Path("out", f"compare-{preset}")
-    asked = Asked(preset, changes, exams, device, save_seconds)
+    asked = Asked(preset, changes, exams, device, save_seconds, read_log(log))
     folders = learn_all(words or (), read_seeds(seeds), out, asked)
     write_report(folders, out, TITLE)
 
@@ -75,4 +76,6 @@ def read_seeds(text: str) -> tuple[int, ...]:
 
 def _check_alone(words: Sequence[str], options: Sequence[Any]) -> None:
     if words or any(value is not None for value in options):
-        raise ValueError("--runs compares runs that exist: leave methods, stream and exams out")
+        raise ValueError(
+            "--runs compares runs that exist: leave methods, stream and exams out, and --log"
+        )

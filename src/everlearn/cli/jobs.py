@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ class Asked(NamedTuple):
     Attributes:
         changes: of the preset's stream, by option; None where nothing was typed.
         exams: of the preset's plan, likewise.
+        log: names of trackers.
     """
 
     preset: str
@@ -33,6 +35,7 @@ class Asked(NamedTuple):
     exams: Given
     device: str
     save_seconds: float
+    log: tuple[str, ...] = ()
 
     def with_seed(self, seed: int) -> Asked:
         """The same with another seed."""
@@ -50,6 +53,7 @@ class Job(NamedTuple):
     save_seconds: float
     settings: dict[str, Any]
     data: Path | None
+    log: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,7 +70,7 @@ def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], aske
     folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
     own = {**preset.settings_of(method), **settings}
     plan = change_plan(_usual_plan(preset.plan, stream), asked.exams)
-    return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data)
+    return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data, asked.log)
 
 
 def _usual_plan(plan: Plan, stream: Any) -> Plan:
@@ -95,7 +99,7 @@ def check(job: Job) -> None:
 
 def begin(job: Job) -> None:
     """Start a run in a new folder and see it through."""
-    see_through(_start(job), job.folder, job.name, job.stream.tasks)
+    see_through(_start(job), job.folder, job.name, job.stream.tasks, job.log)
 
 
 def ensure(job: Job) -> None:
@@ -109,16 +113,31 @@ def ensure(job: Job) -> None:
         if Run.open(job.folder).finished:
             return
         rows = runs.resume(job.folder, job.data)
-    see_through(rows, job.folder, job.name, job.stream.tasks)
+    see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
 
 
-def see_through(rows: Iterable[Row], folder: Path, name: str, tasks: int | None) -> None:
-    """Show how a run is going until it ends, or say how to go on after a stop by hand."""
+def see_through(
+    rows: Iterable[Row], folder: Path, name: str, tasks: int | None, log: Sequence[str] = ()
+) -> None:
+    """Show and log how a run is going until it ends, or say how to go on after a stop by hand."""
+    from everlearn.trackers import log_run
+
     try:
-        follow(rows, name, tasks)
+        # Closed at once, also where the stop comes while a bar is drawn.
+        with closing(log_run(rows, folder, log)) as logged:
+            follow(logged, name, tasks)
     except KeyboardInterrupt:
-        words = f"stopped by hand; go on with: everlearn resume {shlex.quote(str(folder))}"
-        raise StoppedError(words) from None
+        again = ["everlearn", "resume", str(folder), *(["--log", ",".join(log)] if log else [])]
+        raise StoppedError(f"stopped by hand; go on with: {shlex.join(again)}") from None
+
+
+def read_log(text: str | None) -> tuple[str, ...]:
+    """Read names of trackers with commas between; tell what is wrong before any learning."""
+    from everlearn.trackers import check_trackers
+
+    names = tuple(dict.fromkeys(text.split(","))) if text is not None else ()
+    check_trackers(names)
+    return names
 
 
 def _start(job: Job) -> Iterable[Row]:

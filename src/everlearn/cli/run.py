@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from everlearn.cli.jobs import Asked, begin, make_job, see_through
+from everlearn.cli.jobs import Asked, begin, make_job, read_log, see_through
 from everlearn.cli.options import takes_changes, takes_plan
 from everlearn.cli.report import print_table
 from everlearn.cli.say import tell
@@ -18,6 +18,12 @@ Preset = Annotated[
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]
 SaveSeconds = Annotated[
     float, typer.Option(help="Write a checkpoint after so long, when a task ends.", min=0)
+]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        help="Log numbers, in the run's folder, to: tensorboard, wandb, mlflow, with commas between."
+    ),
 ]
 _SETTINGS = "Any setting of a method is an option, too; `everlearn methods METHOD` lists them."
 Words = Annotated[
@@ -38,6 +44,7 @@ def run(
     ] = None,
     device: Device = "auto",
     save_seconds: SaveSeconds = 30.0,
+    log: Log = None,
 ) -> None:
     """Let a method learn a stream; `everlearn methods` lists the methods."""
     from everlearn.cli.words import read_words
@@ -47,7 +54,8 @@ def run(
         several = " ".join(settings)
         raise ValueError(f"run takes one method; for several: everlearn compare {several}")
     [(method, own)] = settings.items()
-    job = make_job(out, method, own, Asked(preset, changes, exams, device, save_seconds))
+    asked = Asked(preset, changes, exams, device, save_seconds, read_log(log))
+    job = make_job(out, method, own, asked)
     begin(job)
     _tell_end(job.folder)
 
@@ -57,11 +65,12 @@ def resume(
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data sets.", show_default="EVERLEARN_DATA")
     ] = None,
+    log: Log = None,
 ) -> None:
     """Go on with a run from its last checkpoint."""
     from everlearn.results import Run
 
-    kept = Run.open(folder)
+    trackers, kept = read_log(log), Run.open(folder)
     if kept.finished:
         tell(f"{folder} is finished already")
         return
@@ -69,7 +78,7 @@ def resume(
 
     rows, stream = runs.resume(folder, data), json.loads(kept.stream)
     name = f"{kept.settings['method']}, seed {stream.get('seed', 0)}"
-    see_through(rows, folder, name, stream.get("tasks"))
+    see_through(rows, folder, name, stream.get("tasks"), trackers)
     _tell_end(folder)
 
 

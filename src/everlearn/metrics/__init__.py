@@ -1,7 +1,7 @@
 """Numbers from rows: pure functions that need numpy alone."""
 
 from everlearn.metrics.cost import Cost, cost
-from everlearn.metrics.gap import recovery, stability_gap
+from everlearn.metrics.gap import mean_stability_gap, recovery, stability_gap
 from everlearn.metrics.matrix import Curve, Table, curve, pooled, table
 from everlearn.metrics.one_shot import one_shot
 from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
@@ -58,6 +58,7 @@ __all__ = [
     "last_learned",
     "learning_accuracy",
     "learning_curve_area",
+    "mean_stability_gap",
     "min_accuracy",
     "one_shot",
     "oscr",

@@ -8,13 +8,20 @@ import numpy as np
 
 from everlearn.border import check_number
 from everlearn.metrics.probes import Series
-from everlearn.metrics.rows import NotMeasuredError
+from everlearn.metrics.rows import Floats, NotMeasuredError, mean_of_measured
 
 
 def stability_gap(series: Series, switch: int) -> float:
     """Subtract a task's lowest accuracy while task `switch` is learned from the last one before."""
     before, during = _sides(series, switch)
     return float(before.accuracy[-1] - during.accuracy.min())
+
+
+def mean_stability_gap(series: Mapping[int, Series]) -> float:
+    """Average the gaps of all earlier tasks at all switches that were probed on both sides."""
+    gaps = [_gaps(task, each.where(each.learned >= -1)) for task, each in series.items()]
+    needed = "a probe of a task both before and while a later one is learned"
+    return mean_of_measured(np.concatenate([np.empty(0), *gaps]), needed)
 
 
 def recovery(
@@ -40,6 +47,16 @@ def recovery(
     regained = enough & (np.arange(len(enough)) > during.accuracy.argmin())
     steps = during.step[regained] - ends[switch - 1]
     return int(steps[0]) if len(steps) else None
+
+
+def _gaps(task: int, series: Series) -> Floats:
+    """Stability gaps (K,) of a task at every later switch: those of `stability_gap`, at once."""
+    if not len(series.step):
+        return np.empty(0)
+    switch, start = np.unique(series.learned, return_index=True)
+    lowest = np.minimum.reduceat(series.accuracy, start)
+    later = (switch > task) & (start > 0)
+    return series.accuracy[start[later] - 1] - lowest[later]
 
 
 def _sides(series: Series, switch: int) -> tuple[Series, Series]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from everlearn.metrics.cost import cost
+from everlearn.metrics.gap import mean_stability_gap
 from everlearn.metrics.matrix import Table, pooled, table
 from everlearn.metrics.one_shot import one_shot
 from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
@@ -73,6 +74,7 @@ def _stability(rows: list[Row]) -> Line:
     return {
         "min_accuracy": _or_none(lambda s: min_accuracy(s, ends), series),
         "worst_case_accuracy": _or_none(lambda s: worst_case_accuracy(s, ends), series),
+        "stability_gap": _or_none(mean_stability_gap, series),
         "windowed_forgetting_10": _or_none(lambda s: windowed_forgetting(s, 10), series),
         "windowed_plasticity_10": _or_none(lambda s: windowed_plasticity(s, 10), series),
         "learning_curve_area_10": _or_none(learning_curve_area, series),

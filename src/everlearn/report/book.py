@@ -1,124 +1,80 @@
-"""The whole report of some runs: page, figures and tables in a folder."""
+"""The book of all experiments: verdicts, a summary, a chapter each, and where all came from."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fspath
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from everlearn.disk import write_file
-from everlearn.report.curves import draw_curves, draw_probes
-from everlearn.report.formats import to_html, to_markdown
-from everlearn.report.groups import Group, group_runs
-from everlearn.report.heat import draw_heat
-from everlearn.report.load import Finished, Place, load_runs
-from everlearn.report.origin import show_json, tell_origins
-from everlearn.report.page import Section, embed_picture, embed_svg, write_page
-from everlearn.report.spread import describe
-from everlearn.report.table import Table, make_tables
+from everlearn.report.chapter import Chapter, Heading, chapter_section
+from everlearn.report.contents import list_contents, list_verdicts, overview_table
+from everlearn.report.formats import to_html, write_tables
+from everlearn.report.groups import Group
+from everlearn.report.heat import heat_maps
+from everlearn.report.milestones import summary_table
+from everlearn.report.origin import tell_origins
+from everlearn.report.page import Section, write_page
+from everlearn.report.table import Table
 
-Pictures = Mapping[str, tuple[str, bytes]]
-_NONE: Pictures = MappingProxyType({})
+Chapters = Sequence[tuple[Heading, Chapter]]
 
 
-def report(
-    paths: Place | Iterable[Place],
-    out: Place,
-    title: str = "Everlearn report",
-    pictures: Pictures = _NONE,
-    command: str | None = None,
+def write_book(
+    out: Path, title: str, intro: str, groups: Sequence[Group], chapters: Chapters, command: str
 ) -> Path:
-    """Write index.html, curves.svg, curves.png and table.md about runs; return the page.
+    """Write index.html, tables.md, tables.tex and figures/*.svg; return the page.
 
     Args:
-        paths: folders with runs in them or below.
-        out: folder to write to.
-        pictures: heading -> (caption, bytes of a PNG), for the end of the page.
-        command: what makes the report again; by default `everlearn report` with these folders.
+        intro: what the page is about.
+        groups: the runs of the summary and the heat maps; those without a test are left out.
+        command: what makes the page again.
     """
-    places = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
-    command = _command(places, out) if command is None else command
-    runs = load_runs(places)
-    groups, folder = group_runs(_measured(runs)), Path(out)
-    tables, (svg, png) = make_tables(groups), draw_curves(groups)
-    write_file(folder / "curves.svg", svg.encode())
-    write_file(folder / "curves.png", png)
-    write_file(folder / "table.md", "\n".join(map(to_markdown, tables)).encode())
-    figures = [*_figures(groups, svg, command), *_pictures(pictures)]
-    sections = [_summary(runs, tables, command), *figures, *_origins(runs)]
-    return write_page(folder / "index.html", title, sections)
+    _check_names(chapters)
+    tested = [group for group in map(_tested, groups) if group.runs]
+    write_tables(out / "tables", list(_tables(tested, chapters)))
+    for name, svg in _figures(chapters):
+        write_file(out / "figures" / f"{name}.svg", svg.encode())
+    return write_page(out / "index.html", title, _sections(intro, tested, chapters, command))
 
 
-def _command(places: Sequence[Place], out: Place) -> str:
-    return shlex.join(
-        ["everlearn", "report", *(fspath(place) for place in places), "--out", fspath(out)]
-    )
+def _check_names(chapters: Chapters) -> None:
+    names = [heading.name for heading, _ in chapters]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"chapters need different names, found twice: {', '.join(twice)}")
 
 
-def _measured(runs: Sequence[Finished]) -> list[Finished]:
-    found = [run for run in runs if run.measured]
-    if not found:
-        folder = runs[0].folder
-        raise ValueError(
-            f"nothing was tested yet after learning a task, for one in {folder}; let a run learn its "
-            f"first tasks, or go on with it: everlearn resume {folder}"
-        )
-    return found
+def _tested(group: Group) -> Group:
+    return group._replace(runs=[run for run in group.runs if run.measured])
 
 
-def _summary(runs: Sequence[Finished], tables: Sequence[Table], command: str) -> Section:
-    parts = "\n".join(f"<h3>{table.title}</h3>\n{to_html(table)}" for table in tables)
-    return Section("", _in_words(runs), parts, command)
+def _sections(
+    intro: str, groups: Sequence[Group], chapters: Chapters, command: str
+) -> Iterator[Section]:
+    yield Section("", intro, "", command)
+    yield Section("Verdicts", "", list_verdicts(chapters))
+    if groups:
+        yield Section("Summary", "", to_html(summary_table(groups)))
+    yield Section("Experiments", "", list_contents(chapters))
+    yield from (chapter_section(*pair) for pair in chapters)
+    if groups:
+        yield heat_maps(groups)
+        runs = [run for group in groups for run in group.runs]
+        yield Section("Runs", "The summary follows from these runs.", tell_origins(runs))
 
 
-def _in_words(runs: Sequence[Finished]) -> str:
-    """How many runs there are, and which of them do not tell all."""
-    seeds, tasks = len({run.seed for run in runs}), runs[0].stream.get("tasks")
-    words = f"{_count(len(runs), 'run')}, {_count(seeds, 'seed')}"
-    words += f", a stream of {_count(tasks, 'task')}." if tasks else "."
-    early = [f"{run.label}, seed {run.seed}" for run in runs if run.measured and not run.finished]
-    empty = [f"{run.label}, seed {run.seed}" for run in runs if not run.measured]
-    words += (
-        f" Unfinished, so not to be compared with the others: {'; '.join(early)}." if early else ""
-    )
-    return words + (f" Left out, for nothing was tested yet: {'; '.join(empty)}." if empty else "")
+def _tables(groups: Sequence[Group], chapters: Chapters) -> Iterator[Table]:
+    if groups:
+        yield summary_table(groups)
+    yield overview_table(chapters)
+    for heading, chapter in chapters:
+        for table in chapter.tables:
+            yield table._replace(title=f"{heading.title}: {table.title}")
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
-def _figures(groups: Sequence[Group], curves: str, command: str) -> Iterable[Section]:
-    counts = {len(group.runs) for group in groups}
-    words = f"Mean accuracy over the tasks met so far. Bands: {describe(counts)}."
-    yield Section("Accuracy against tasks learned", words, embed_svg(curves), command)
-    probes = draw_probes(groups)
-    if probes:
-        words = (
-            "Accuracy on some test images of the first task, measured while learning the others."
-        )
-        yield Section("The first task while training", words, embed_svg(probes), command)
-    maps = [
-        embed_svg(draw_heat(group.runs[0].rows, f"heat-{place}"), _first(group))
-        for place, group in enumerate(groups)
-    ]
-    words = "Accuracy on each task after so many tasks learned; empty where it was not measured."
-    yield Section("Task by task", words, f'<div class="pair">{"".join(maps)}</div>', command)
-
-
-def _first(group: Group) -> str:
-    return f"{group.label}, seed {group.runs[0].seed}"
-
-
-def _pictures(pictures: Pictures) -> Iterable[Section]:
-    for title, (caption, content) in pictures.items():
-        yield Section(title, "", embed_picture(content, caption))
-
-
-def _origins(runs: Sequence[Finished]) -> Iterable[Section]:
-    words = "Every number above follows from these runs."
-    yield Section("Runs", words, tell_origins(runs))
-    stream = {name: value for name, value in runs[0].stream.items() if name != "seed"}
-    yield Section("Stream", "All runs learned it, each with its seed.", show_json(stream))
+def _figures(chapters: Chapters) -> Iterator[tuple[str, str]]:
+    """Name the figures after their chapters: fig4, or fig4-1 and fig4-2 where there are two."""
+    for heading, chapter in chapters:
+        many = len(chapter.figures) > 1
+        for number, figure in enumerate(chapter.figures, 1):
+            yield heading.name + (f"-{number}" if many else ""), figure.svg

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from everlearn.report.chart.axis import BELOW, LEFT
+from everlearn.report.chart.lines import line_figure, plot_lines
 from everlearn.report.ends import Ends
 from everlearn.report.figure import drawing, new_figure, place, to_png, to_svg
 from everlearn.report.groups import Group
-from everlearn.report.lines import Line, accuracy_lines, probe_lines
-from everlearn.report.style import LOW, RULE, TALL, WIDTH, Ink, choose_inks, stride
+from everlearn.report.lines import accuracy_lines, probe_lines
+from everlearn.report.style import LOW, RULE, WIDTH, stride
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEFT, _BELOW = 56, 52  # pixels beside and below a plot, for its axes
-_MOST_DOTS = 25
 _MOST_BORDERS = 40
 
 
 def draw_curves(groups: Sequence[Group]) -> tuple[str, bytes]:
     """Draw accuracy over the tasks met, as SVG and as PNG."""
-    ends = Ends(accuracy_lines(groups), TALL)
     with drawing("curves"):
-        figure = new_figure(WIDTH, round(_BELOW + TALL + ends.above))
-        axes = figure.subplots()
-        place(axes, _LEFT, _BELOW, WIDTH - _LEFT - ends.right, TALL)
-        _draw(axes, ends.lines, _inks(groups))
-        ends.write(axes)
-        axes.set(xlabel="tasks learned", ylabel="accuracy on all tasks so far")
-        axes.locator_params("x", integer=True)
+        figure = line_figure(
+            accuracy_lines(groups), "tasks learned", "accuracy on all tasks so far"
+        )
         return to_svg(figure, "accuracy on all tasks so far, by method"), to_png(figure)
 
 
@@ -41,34 +36,17 @@ def draw_probes(groups: Sequence[Group]) -> str | None:
     panels = {borders: Ends(lines, LOW) for borders, lines in probe_lines(groups).items()}
     if not panels:
         return None
-    heights = [round(_BELOW + LOW + ends.above) for ends in panels.values()]
-    wide = WIDTH - _LEFT - max(ends.right for ends in panels.values())
+    heights = [round(BELOW + LOW + ends.above) for ends in panels.values()]
+    wide = WIDTH - LEFT - max(ends.right for ends in panels.values())
     with drawing("probes"):
         figure = new_figure(WIDTH, sum(heights))
         every = figure.subplots(len(panels), squeeze=False)[:, 0]
         for row, (axes, borders) in enumerate(zip(every, panels, strict=True)):
-            place(axes, _LEFT, sum(heights[row + 1 :]) + _BELOW, wide, LOW)
+            place(axes, LEFT, sum(heights[row + 1 :]) + BELOW, wide, LOW)
             _draw_borders(axes, borders)
-            _draw(axes, panels[borders].lines, _inks(groups), dots=False)
+            plot_lines(axes, panels[borders].lines)
             panels[borders].write(axes)
         return to_svg(figure, "accuracy on the first task while training, by method")
-
-
-def _inks(groups: Sequence[Group]) -> dict[str, Ink]:
-    return choose_inks({group.label: group.method for group in groups})
-
-
-def _draw(axes: Axes, lines: Sequence[Line], inks: Mapping[str, Ink], dots: bool = True) -> None:
-    for line in lines:
-        ink = inks[line.label]
-        axes.fill_between(line.x, line.low, line.high, color=ink.color, alpha=0.15, linewidth=0)
-        marker = ink.marker if dots and len(line.x) <= _MOST_DOTS else ""
-        axes.plot(
-            line.x, line.mean, ink.dashes, color=ink.color, label=line.label, linewidth=2,
-            marker=marker, markersize=5, solid_capstyle="round", clip_on=False,
-        )  # fmt: skip
-    axes.set_ylim(0, 1)
-    axes.margins(x=0.01)
 
 
 def _draw_borders(axes: Axes, borders: Sequence[int]) -> None:

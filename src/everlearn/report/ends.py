@@ -17,14 +17,34 @@ _GAP = TEXT + 3
 _HANDLE = 56  # pixels for a line before its label
 
 
+class Legend:
+    """Labels in columns above a plot, each after its line or dot."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        """Find out how many columns of labels have room."""
+        self.columns = _columns([len(label) for label in labels])
+        self.height = 12 + 1.55 * SMALL * -(-len(labels) // self.columns)  # pixels
+
+    def write(self, axes: Axes) -> None:
+        """Write the legend of what is drawn in the axes."""
+        corner = (0, 1.01)
+        axes.legend(loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=self.columns)
+
+
 class Ends:
     """Where the labels of some lines go."""
 
-    def __init__(self, lines: Sequence[Line], height: float) -> None:
-        """Find places beside a plot of this height in pixels, or else columns above it."""
-        self.lines, self.height = lines, height
+    def __init__(
+        self, lines: Sequence[Line], height: float, bounds: tuple[float, float] = (0.0, 1.0)
+    ) -> None:
+        """Find places beside a plot of this height in pixels, or else columns above it.
+
+        Args:
+            bounds: of the axis upwards.
+        """
+        self.lines, self.height, self.bounds = lines, height, bounds
+        self.legend = Legend([line.label for line in lines])
         self.places = self._beside()
-        self.columns = _columns([len(line.label) for line in lines])
 
     @property
     def right(self) -> float:
@@ -36,27 +56,29 @@ class Ends:
     def above(self) -> float:
         """Pixels needed above the plot."""
         if self.places is None:
-            return 12 + 1.55 * SMALL * -(-len(self.lines) // self.columns)
+            return self.legend.height
         return max(12.0, max(self.places) - self.height + 0.7 * TEXT)
 
     def write(self, axes: Axes) -> None:
         """Write the labels."""
         if self.places is None:
-            corner = (0, 1.01)
-            axes.legend(
-                loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=self.columns
-            )
+            self.legend.write(axes)
             return
         for line, place in zip(self.lines, self.places, strict=True):
             end = (float(line.x[-1]), float(line.mean[-1]))
-            shift = (10, place - end[1] * self.height)
+            shift = (10, place - self._pixel(line))
             axes.annotate(line.label, end, shift, textcoords="offset points", va="center")
 
+    def _pixel(self, line: Line) -> float:
+        """Where a line ends, from the bottom of the plot."""
+        low, high = self.bounds
+        return (float(line.mean[-1]) - low) / (high - low) * self.height
+
     def _beside(self) -> list[float] | None:
-        together = len({int(line.x[-1]) for line in self.lines}) == 1
+        together = len({float(line.x[-1]) for line in self.lines}) == 1
         if not together or max(len(line.label) for line in self.lines) > _LONGEST:
             return None
-        return spread([float(line.mean[-1]) * self.height for line in self.lines], _GAP)
+        return spread([self._pixel(line) for line in self.lines], _GAP)
 
 
 def _columns(lengths: Sequence[int]) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from everlearn.metrics import Row, Table, table
 from everlearn.report.figure import drawing, new_figure, place, to_svg
+from everlearn.report.groups import Group
+from everlearn.report.numbers import count
+from everlearn.report.page import Section, embed_svg
 from everlearn.report.spread import Ints
 from everlearn.report.style import SMALL, stride
 
@@ -18,8 +21,26 @@ if TYPE_CHECKING:
 _LEFT, _BELOW, _TOP, _SIDE = 64, 52, 16, 440  # pixels
 _LOWEST = 180
 _MOST_NUMBERS = _MOST_TICKS = 12
+_MOST_OPEN = 4
 # Not the ink and the paper of the page: cells keep their colours in the dark.
 _ON_LIGHT, _ON_DARK = "#111111", "#fefefe"
+
+
+def heat_maps(groups: Sequence[Group], command: str = "") -> Section:
+    """Show a map a group, of its first seed; many are folded up."""
+    maps = [
+        embed_svg(draw_heat(group.runs[0].rows, f"heat-{place}"), _first(group))
+        for place, group in enumerate(groups)
+    ]
+    words = "Accuracy on each task after so many tasks learned; empty where it was not measured."
+    body = f'<div class="pair">{"".join(maps)}</div>'
+    if len(maps) > _MOST_OPEN:
+        body = f"<details><summary>{count(len(maps), 'map')}</summary>\n{body}</details>"
+    return Section("Task by task", words, body, command)
+
+
+def _first(group: Group) -> str:
+    return f"{group.label}, seed {group.runs[0].seed}"
 
 
 def draw_heat(rows: Iterable[Row], name: str) -> str:

@@ -19,7 +19,7 @@ class Line(NamedTuple):
     """A method's accuracy over time.
 
     Attributes:
-        x: (N,) tasks learned, or steps of the optimiser.
+        x: (N,) tasks learned, steps of the optimiser, or any other number.
         mean: (N,) over seeds.
         low: (N,) where its interval begins.
         high: (N,) where it ends.
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
     label: str
     method: str
-    x: Ints
+    x: Ints | Floats
     mean: Floats
     low: Floats
     high: Floats

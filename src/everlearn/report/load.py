@@ -48,13 +48,26 @@ class Finished(NamedTuple):
         return self.summary["average_accuracy"] is not None
 
 
+def load_run(folder: Path, label: str | None = None) -> Finished:
+    """Read one run; without a label the method's name is its label."""
+    run = Run.open(folder)
+    method, stream = run.settings.get("method"), json.loads(run.stream)
+    if not isinstance(method, str):
+        raise ValueError(f"{folder / 'settings.json'} must name a method, found {method!r}")
+    rows, costs = read_rows(folder), read_costs(folder)
+    return Finished(
+        folder, method, stream.get("seed", 0), label or method, rows, costs, summarise(rows, costs),
+        run.finished, stream, run.settings, read_lines(folder / PROVENANCE),
+    )  # fmt: skip
+
+
 def load_runs(paths: Place | Iterable[Place]) -> list[Finished]:
     """Read all runs in the folders and below them, sorted by label and seed."""
     places = [paths] if isinstance(paths, (str, PathLike)) else paths
     found = {folder.resolve(): folder for path in places for folder in _find(Path(path))}
     if not found:
         raise ValueError("no folder was given; name at least one that holds runs")
-    loaded = [_load(folder) for folder in found.values()]
+    loaded = [load_run(folder) for folder in found.values()]
     _check_streams(loaded)
     labels = label_setups([_setup(run) for run in loaded])
     named = [run._replace(label=label) for run, label in zip(loaded, labels, strict=True)]
@@ -70,23 +83,16 @@ def _find(path: Path) -> list[Path]:
     return runs
 
 
-def _load(folder: Path) -> Finished:
-    run = Run.open(folder)
-    method, stream = run.settings.get("method"), json.loads(run.stream)
-    if not isinstance(method, str):
-        raise ValueError(f"{folder / 'settings.json'} must name a method, found {method!r}")
-    rows, costs = read_rows(folder), read_costs(folder)
-    return Finished(
-        folder, method, stream.get("seed", 0), method, rows, costs, summarise(rows, costs),
-        run.finished, stream, run.settings, read_lines(folder / PROVENANCE),
-    )  # fmt: skip
-
-
 def _setup(run: Finished) -> Setup:
     # Cards of one machine are alike: cuda:0 and cuda:1 are one device here.
     device = str(run.settings.get("device", "")).split(":")[0]
-    choices = {**run.settings.get("settings", {}), "device": device}
+    stream = {"tasks": run.stream.get("tasks"), **_canvas(run)}
+    choices = {**run.settings.get("settings", {}), **stream, "device": device}
     return Setup(run.method, choices, "" if run.finished else _progress(run))
+
+
+def _canvas(run: Finished) -> dict[str, Any]:
+    return {f"canvas {name}": value for name, value in run.stream.get("canvas", {}).items()}
 
 
 def _progress(run: Finished) -> str:
@@ -98,14 +104,21 @@ def _progress(run: Finished) -> str:
 def _check_streams(runs: list[Finished]) -> None:
     first = runs[0]
     for run in runs[1:]:
-        for name in sorted((first.stream.keys() | run.stream.keys()) - {"seed"}):
+        for name in sorted((first.stream.keys() | run.stream.keys()) - _free(first, run)):
             here, there = first.stream.get(name), run.stream.get(name)
             if here != there:
                 raise ValueError(
-                    "runs of one report must learn streams that differ in the seed only: "
-                    f"{name} is {json.dumps(here)} in {first.folder} and {json.dumps(there)} in "
-                    f"{run.folder}; report them apart"
+                    "runs of one report must learn streams that differ in seed and canvas only, and "
+                    f"in tasks where both are class-incremental: {name} is {json.dumps(here)} in "
+                    f"{first.folder} and {json.dumps(there)} in {run.folder}; report them apart"
                 )
+
+
+def _free(first: Finished, second: Finished) -> set[str]:
+    """What may differ: a canvas is in the label, and a shorter stream begins the longer one."""
+    scenarios = [run.stream.get("scenario") for run in (first, second)]
+    alike = scenarios[0] == scenarios[1] == {"name": "class"}
+    return {"seed", "canvas", "tasks"} if alike else {"seed", "canvas"}
 
 
 def _check_twins(runs: list[Finished]) -> None:

@@ -21,6 +21,16 @@ def whole(value: float) -> str:
     return _minus(f"{value:,.0f}")
 
 
+def count(number: int, thing: str) -> str:
+    """So many things: 1 run, 2 runs."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def plain(value: float) -> str:
+    """Any number, to three digits."""
+    return whole(value) if abs(value) >= 100 else _minus(f"{value:.3g}")
+
+
 def seconds(value: float) -> str:
     """A time: seconds with their tenths, then minutes, then hours."""
     if value < 99.95:

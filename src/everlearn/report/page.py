@@ -23,12 +23,14 @@ class Section(NamedTuple):
         words: text.
         body: HTML, as the functions of this package make it.
         command: what makes it again, to be copied; none where it is empty.
+        name: what links lead to; none where it is empty.
     """
 
     title: str
     words: str
     body: str
     command: str = ""
+    name: str = ""
 
 
 def write_page(path: Path, title: str, sections: Iterable[Section]) -> Path:
@@ -68,8 +70,9 @@ def _figure(content: str, caption: str) -> str:
 
 
 def _section(section: Section) -> str:
+    mark = f' id="{escape(section.name)}"' if section.name else ""
     parts = [
-        f"<h2>{escape(section.title)}</h2>" if section.title else "",
+        f"<h2{mark}>{escape(section.title)}</h2>" if section.title else "",
         f"<p>{escape(section.words)}</p>" if section.words else "",
         section.body,
         command_box(section.command),

@@ -18,10 +18,15 @@ PAIR_NOTE = (
 
 
 def pair_cells(groups: Sequence[Group]) -> list[list[str]]:
-    """Compare the average accuracies of every two finished groups that share two seeds or more."""
+    """Compare every two finished groups of as many tasks that share two seeds or more."""
     whole = [group for group in groups if all(run.finished for run in group.runs)]
-    rows = [_cells(first, second) for first, second in combinations(whole, 2)]
+    alike = ((a, b) for a, b in combinations(whole, 2) if _tasks(a) == _tasks(b))
+    rows = [_cells(first, second) for first, second in alike]
     return [row for row in rows if row]
+
+
+def _tasks(group: Group) -> set[int | None]:
+    return {run.stream.get("tasks") for run in group.runs}
 
 
 def _cells(first: Group, second: Group) -> list[str]:

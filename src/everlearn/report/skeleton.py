@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Template
 
 STYLE = """
-body { max-width: 60rem; margin: 3rem auto; padding: 0 1.25rem; background: var(--paper);
+body { max-width: 64rem; margin: 3rem auto; padding: 0 1.25rem; background: var(--paper);
   color: var(--ink); font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", sans-serif; }
 h1 { margin: 0; font-size: 2.2rem; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 3.5rem 0 0; font-size: 1.4rem; }
@@ -20,12 +20,29 @@ p { margin: .3rem 0 1rem; color: var(--faint); overflow-wrap: anywhere; }
 figure { margin: 1rem 0; min-width: 0; }
 figcaption { color: var(--faint); font-size: .9rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { border-bottom: 1px solid var(--rule); padding: .45rem 0 .45rem 1.2rem; text-align: right;
+th, td { border-bottom: 1px solid var(--rule); padding: .45rem 0 .45rem 1rem; text-align: right;
   white-space: nowrap; }
 thead th { color: var(--faint); font-weight: 400; line-height: 1.3; vertical-align: bottom;
   white-space: normal; }
-th:first-child { padding-left: 0; text-align: left; }
-tbody th { font-weight: 600; white-space: normal; min-width: 6rem; }
+th:first-child { padding-left: 0; text-align: left; position: sticky; left: 0;
+  background: var(--paper); }
+tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
+table.text td { text-align: left; white-space: normal; vertical-align: top; min-width: 5rem; }
+table.text th { text-align: left; vertical-align: top; }
+a { color: var(--blue); }
+.badge, .source { display: inline-block; padding: 0 .55rem; border: 1px solid var(--rule);
+  border-radius: 1rem; font-size: .8rem; line-height: 1.5rem; white-space: nowrap; }
+.badge { font-weight: 600; color: var(--tone); border-color: var(--tone); }
+.better { --tone: var(--green); }
+.equal { --tone: var(--blue); }
+.worse { --tone: var(--vermilion); }
+.not-comparable { --tone: var(--faint); }
+.verdict { margin: .75rem 0; padding: .1rem 0 .1rem 1rem; border-left: 3px solid var(--rule); }
+.verdict p { margin: 0; color: var(--ink); }
+.verdict dl { margin: .4rem 0; }
+.missing::before { content: "Missing: "; font-weight: 600; }
+.cost { margin-bottom: 0; font-size: .85rem; }
+details details { margin-left: 1rem; }
 img { max-width: 100%; border: 1px solid var(--rule); border-radius: 8px; background: #fff; }
 .copy { display: flex; gap: .5rem; align-items: start; margin: .75rem 0; }
 .copy code, pre { flex: 1; min-width: 0; overflow-x: auto; margin: 0; padding: .5rem .75rem;

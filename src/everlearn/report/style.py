@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain, count
 from typing import NamedTuple
+from zlib import crc32
 
 WIDTH, TALL, LOW = 640, 336, 176  # pixels: the width of figures, heights of plots
 TEXT, SMALL = 14, 12
@@ -38,12 +38,20 @@ SHADES = {
     "violet": Shade("#4a2fbd", "#8f55ff"),
     "brown": Shade("#6b2c0a", "#f3e08a"),
     "pink": Shade("#c2448f", "#f7a8d8"),
+    "crimson": Shade("#e40c48", "#f02454"),
+    "iris": Shade("#9078fc", "#6c84ac"),
 }
 INK, FAINT, RULE, PAPER = (SHADES[name].light for name in ("ink", "faint", "rule", "paper"))
-HUES = ("blue", "vermilion", "green", "violet", "brown", "pink")
-_OWN = {"dcl": "blue", "fine-tuning": "vermilion", "joint": "green"}
-_MARKERS = "osD^vP"
+HUES = ("blue", "vermilion", "green", "violet", "brown", "pink", "crimson", "iris")
+_MARKERS = "osD^vP*X<>ph"
 _DASHES = ("-", "--", "-.", ":")
+# A method's place is its look on every page; neighbours are compared most and differ in colour.
+_METHODS = (
+    "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "der++", "dcl-plus",
+    "si", "l2p-lite", "contrastive", "agem", "icarl", "gdumb", "nearest-mean", "der",
+    "online-ewc", "l2", "cumulative", "er-balanced", "gem", "pcr", "hpcr", "rehearsal-free", "l2p",
+)  # fmt: skip
+_LOOKS = len(HUES) * len(_DASHES)
 
 
 def stride(count: int, most: int) -> int:
@@ -53,24 +61,37 @@ def stride(count: int, most: int) -> int:
 
 
 def choose_inks(methods: Mapping[str, str]) -> dict[str, Ink]:
-    """Draw a label in its method's own colour where that is free, else in the next free one.
+    """Draw a method in its own colour and dashes, and its labels with different markers.
+
+    An unknown method looks alike on every page, too, but where two of them meet in one look.
 
     Args:
         methods: label -> method; their order does not matter.
     """
-    places: dict[str, int] = {}
-    for label in sorted(methods):
-        own = _OWN.get(methods[label])
-        if own and HUES.index(own) not in places.values():
-            places[label] = HUES.index(own)
-    # Colours that no method owns come first: an unknown method seldom looks like a known one.
-    order = sorted(range(len(HUES)), key=lambda place: HUES[place] in _OWN.values())
-    unused = [place for place in order if place not in places.values()]
-    rest = sorted(methods.keys() - places.keys())
-    places.update(zip(rest, chain(unused, count(len(HUES))), strict=False))
-    return {label: _ink(place) for label, place in places.items()}
+    places = _places(set(methods.values()))
+    inks: dict[str, Ink] = {}
+    for method, place in places.items():
+        labels = sorted(label for label in methods if methods[label] == method)
+        inks.update({label: _ink(place, number) for number, label in enumerate(labels)})
+    return inks
 
 
-def _ink(place: int) -> Ink:
+def _places(methods: set[str]) -> dict[str, int]:
+    places = {method: _METHODS.index(method) for method in methods if method in _METHODS}
+    for method in sorted(methods - places.keys()):
+        places[method] = _free_place(method, set(places.values()))
+    return places
+
+
+def _free_place(method: str, taken: set[int]) -> int:
+    """Take a place that no method owns, else any free one; past 32 methods two look alike."""
+    spare, owned = range(len(_METHODS), _LOOKS), range(len(_METHODS))
+    start = crc32(method.encode()) % len(spare)
+    order = [*spare[start:], *spare[:start], *owned]
+    return next((place for place in order if place not in taken), start)
+
+
+def _ink(place: int, number: int) -> Ink:
     hue, turn = place % len(HUES), place // len(HUES)
-    return Ink(SHADES[HUES[hue]].light, _MARKERS[hue], _DASHES[turn % len(_DASHES)])
+    marker = _MARKERS[(hue + number) % len(_MARKERS)]
+    return Ink(SHADES[HUES[hue]].light, marker, _DASHES[turn % len(_DASHES)])

@@ -14,9 +14,14 @@ from everlearn.disk import write_file
 
 def save(picture: Image.Image, path: Path) -> Path:
     """Write a PNG."""
+    return write_file(path, to_png(picture))
+
+
+def to_png(picture: Image.Image) -> bytes:
+    """A picture as a PNG, as small as can be."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
-    return write_file(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def save_film(frames: Sequence[Image.Image], path: Path, seconds: float = 0.25) -> Path:

@@ -1,0 +1,165 @@
+"""`everlearn ask`: make a set of multiple-choice questions, and let a player answer them."""
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everlearn.cli.jobs import StoppedError
+from everlearn.cli.progress import shown
+from everlearn.cli.say import tell
+
+if TYPE_CHECKING:
+    from everlearn.choice import QuestionSet, Record
+    from everlearn.cli.entrants import Entrant
+
+PLAYERS_FOLDER = "players"
+_PARTS = 10  # lines where there is no terminal
+_MODEL = "A model (the player endpoint)"
+
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def ask(context: typer.Context) -> None:
+    """Ask multiple-choice questions: which picture shows the shape of a query?"""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def make(
+    folder: Annotated[Path, typer.Argument(help="Where to write.", show_default=False)],
+    seed: Annotated[int, typer.Option(help="Everything follows from it.")] = 0,
+    sizes: Annotated[
+        str, typer.Option(help="How many choices, with commas between.")
+    ] = "2,3,4,5,6,7,8,9,10",
+    each: Annotated[int, typer.Option(help="How many questions of each.")] = 100,
+    size: Annotated[int, typer.Option(help="Side of a picture in pixels; the paper: 256.")] = 64,
+    channels: Annotated[int, typer.Option(help="1 (grey) or 3 (red, green, blue).")] = 1,
+) -> None:
+    """Write questions: pictures, prompts and answers. Run again, it goes on where it stopped."""
+    from everlearn.choice import QuestionSet, write_questions
+    from everlearn.cli.values import read_value
+    from everlearn.render import Canvas
+
+    chosen = read_value(sizes, tuple[int, ...], "--sizes")
+    wanted = QuestionSet(seed, chosen, each, Canvas(size=size, channels=channels))
+    with shown("questions", len(wanted)) as show:
+        for done in write_questions(folder, wanted):
+            show(done, len(wanted), partial(_words, done, len(wanted)), False)
+    tell(f"{len(wanted)} questions are in {folder}; play: everlearn ask play {folder} random")
+
+
+@app.command()
+def play(
+    folder: Annotated[Path, typer.Argument(help="A set of questions.", show_default=False)],
+    player: Annotated[
+        str,
+        typer.Argument(help="random, pixels, search, learner or endpoint.", show_default=False),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Keep the answers in FOLDER/players/NAME.", show_default="the player's"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="What the player random guesses from.")] = 0,
+    run: Annotated[
+        Path | None, typer.Option(help="Folder of a run, for the player learner.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(help="Where a learner looks: auto, cpu, cuda ...")
+    ] = "auto",
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="What comes before /chat/completions: http://host:8000/v1", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A name that the server knows.", rich_help_panel=_MODEL)
+    ] = None,
+    key_env: Annotated[
+        str, typer.Option(help="Environment variable with the key.", rich_help_panel=_MODEL)
+    ] = "OPENAI_API_KEY",
+    max_tokens: Annotated[
+        int, typer.Option(help="A reply has no more.", min=1, rich_help_panel=_MODEL)
+    ] = 16,
+    also: Annotated[
+        str,
+        typer.Option(
+            help='More fields of a request, such as {"temperature": 1}; null leaves one out.',
+            rich_help_panel=_MODEL,
+        ),
+    ] = "{}",
+    timeout: Annotated[
+        float, typer.Option(help="Seconds without a word from it.", rich_help_panel=_MODEL)
+    ] = 60.0,
+    retries: Annotated[
+        int, typer.Option(help="Tries of a question after the first.", rich_help_panel=_MODEL)
+    ] = 6,
+    wait: Annotated[
+        float,
+        typer.Option(
+            help="Seconds before the second try; then twice as long.", rich_help_panel=_MODEL
+        ),
+    ] = 1.0,
+    parallel: Annotated[
+        int, typer.Option(help="Questions under way at once.", rich_help_panel=_MODEL)
+    ] = 1,
+    price_in: Annotated[
+        float | None,
+        typer.Option(help="Price of a million tokens read.", min=0, rich_help_panel=_MODEL),
+    ] = None,
+    price_out: Annotated[
+        float | None,
+        typer.Option(help="Price of a million tokens written.", min=0, rich_help_panel=_MODEL),
+    ] = None,
+) -> None:
+    """Let a player answer. Run again, it asks only what has no answer yet."""
+    from everlearn.choice import QuestionFolder, recording
+    from everlearn.cli.entrants import Typed, enter, folder_name
+    from everlearn.cli.marks import print_marks, tell_cost
+
+    kept = QuestionFolder(folder)
+    asked = (base_url, model, key_env, max_tokens, also, timeout, retries, wait, parallel)
+    entrant = enter(player, kept, Typed(seed, run, device, *asked))
+    place = folder / PLAYERS_FOLDER / folder_name(name or entrant.name)
+    with recording(place, entrant.settings, kept.set, entrant.gpu) as record:
+        _see_through(record, entrant, kept.set)
+    print_marks(record.rows)
+    tell_cost(record.rows, price_in, price_out)
+    tell(f"the answers are in {place}")
+
+
+def _see_through(record: "Record", entrant: "Entrant", asked: "QuestionSet") -> None:
+    """Ask what is left, or say how to go on after a stop."""
+    try:
+        _follow(record, entrant, asked)
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped by hand; {_kept(record, asked)}") from None
+    except ConnectionError as error:
+        raise ConnectionError(f"{error}; {_kept(record, asked)}") from None
+
+
+def _follow(record: "Record", entrant: "Entrant", asked: "QuestionSet") -> None:
+    """Ask what is left and show how it is going."""
+    from everlearn.choice import ask_all
+
+    total, left = len(asked), record.left(asked)
+    rows = ask_all(left, entrant.ask, record.keep, entrant.parallel)
+    # Closed at any stop, so that answers under way are kept while the folder is still held.
+    with shown(record.folder.name, total) as show, closing(rows):
+        for done, _ in enumerate(rows, total - len(left) + 1):
+            tenth = done * _PARTS // total > (done - 1) * _PARTS // total
+            show(done, total, partial(_words, done, total), tenth)
+
+
+def _words(done: int, total: int) -> str:
+    return f"{done} of {total}"
+
+
+def _kept(record: "Record", asked: "QuestionSet") -> str:
+    done = f"{len(record.rows)} of {len(asked)} answers are kept in {record.folder}"
+    return f"{done}; run the same again to go on"

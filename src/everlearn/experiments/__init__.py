@@ -1,0 +1,56 @@
+"""Every figure and table: EXPERIMENTS, one module each. Nothing here loads torch before something is run."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from everlearn.experiments import (
+    continuous,
+    cost,
+    fig2_shapes,
+    fig3_regularisation,
+    fig4_replay,
+    fig5_l2p,
+    fig6_choice,
+    fig7_invariance,
+    fig8_online,
+    fig9_open_set,
+    fig10_mistakes,
+    figa1_agem,
+    figa2_der,
+    million,
+    scenarios,
+    separability,
+    stability,
+    table1_one_shot,
+    unlearning,
+)
+
+EXPERIMENTS: dict[str, ModuleType] = {
+    "fig2": fig2_shapes,
+    "fig3": fig3_regularisation,
+    "fig4": fig4_replay,
+    "fig5": fig5_l2p,
+    "fig6": fig6_choice,
+    "fig7": fig7_invariance,
+    "fig8": fig8_online,
+    "table1": table1_one_shot,
+    "fig9": fig9_open_set,
+    "fig10": fig10_mistakes,
+    "figA1": figa1_agem,
+    "figA2": figa2_der,
+    "continuous": continuous,
+    "stability": stability,
+    "separability": separability,
+    "unlearning": unlearning,
+    "million": million,
+    "scenarios": scenarios,
+    "cost": cost,
+}
+
+
+def find_experiment(name: str) -> ModuleType:
+    """Look an experiment up by its name."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"unknown experiment {name!r}; known: all, {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

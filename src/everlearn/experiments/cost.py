@@ -1,0 +1,100 @@
+"""Cost per accuracy: what a method stores and how long it learns, against what it knows in the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.learners import (
+    AGEM,
+    DCL,
+    DCL_PLUS,
+    ER,
+    EWC,
+    FINE_TUNING,
+    JOINT,
+    LWF,
+    MIDDLE,
+    SI,
+    replay,
+)
+from everlearn.experiments.read import last_accuracy, mean
+from everlearn.experiments.trial import PAPER, SMALL, Settings
+from everlearn.experiments.verdicts import own
+from everlearn.report import Group
+from everlearn.report.chapter import Chapter, Figure
+from everlearn.report.chart import Dot, draw_dots
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "Cost per accuracy", "ours"
+CLAIM = (
+    "Methods are compared by accuracy; what they store and how long they learn belongs beside it."
+)
+SETTINGS = {
+    scale: Settings(
+        (
+            DCL_PLUS,
+            DCL,
+            *ER[scale],
+            replay(MIDDLE[scale], "der++"),
+            AGEM,
+            LWF,
+            SI,
+            EWC,
+            FINE_TUNING,
+            JOINT[scale],
+        )
+    )
+    for scale in (SMALL, PAPER)
+}
+COST = {
+    SMALL: "nothing beyond the other experiments",
+    PAPER: "nothing beyond the other experiments",
+}
+_NOTE = (
+    "Stored: all that a method keeps from task to task (net, images, logits, importances, exemplars). Runs of "
+    "other experiments are used; those that shared a card took longer than alone."
+)
+
+
+def run(lab: Lab) -> None:
+    """Let all learn."""
+    lab.learn(lab.settings(SETTINGS).trials)
+
+
+def figure(found: Found) -> Chapter:
+    """Bytes and seconds against accuracy."""
+    trials = found.settings(SETTINGS).trials
+    groups = found.groups(trials)
+    figures = [
+        *_dots(groups, "bytes", "bytes stored"),
+        *_dots(groups, "seconds", "seconds of learning"),
+    ]
+    best = max(groups, key=_per_megabyte, default=None)
+    ours = (
+        f"{best.label}, {last_accuracy(best):.4f} with {(mean(best, 'bytes') or 0) / 1e6:,.0f} MB"
+        if best
+        else ""
+    )
+    verdicts = [own("Most accuracy for what is stored", ours)]
+    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+
+
+def _per_megabyte(group: Group) -> float:
+    return last_accuracy(group) / (mean(group, "bytes") or 1)
+
+
+def _dots(groups: list[Group], name: str, words: str) -> list[Figure]:
+    """Accuracy at the end against one cost, where it was measured."""
+    costs = {group.label: mean(group, name) for group in groups}
+    dots = [
+        Dot(group.label, group.method, cost, last_accuracy(group))
+        for group in groups
+        if (cost := costs[group.label])
+    ]
+    if not dots:
+        return []
+    svg = draw_dots(dots, f"cost-{name}", words, "accuracy at the end", f"accuracy against {words}")
+    return [Figure(svg, f"Accuracy on all tasks at the end against {words}.")]

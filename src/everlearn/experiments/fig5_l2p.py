@@ -1,0 +1,97 @@
+"""Learning to prompt: a frozen transformer with prompts, here a small one of our own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING
+from everlearn.experiments.read import accuracy_at, curves, last_accuracy
+from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.verdicts import listed
+from everlearn.report.chapter import Chapter
+from everlearn.report.verdict import Verdict
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "Learning to prompt", "Figure 5"
+CLAIM = "L2P is right on fewer than 60 % of the first task after 20 epochs, then falls fast."
+
+
+def _lite(tasks: int) -> Trial:
+    return Trial("l2p-lite", "l2p-lite", stream={"tasks": tasks}, label="L2P-lite")
+
+
+SETTINGS = {
+    SMALL: Settings((DCL_PLUS, _lite(2), FINE_TUNING), {"steps": 21, "batch_size": 16, "early": 2}),
+    PAPER: Settings(
+        (DCL_PLUS, _lite(100), FINE_TUNING), {"steps": 9000, "batch_size": 256, "early": 10}
+    ),
+}
+COST = {
+    SMALL: "1 minute, with MNIST and Fashion-MNIST",
+    PAPER: "8 minutes, with MNIST and Fashion-MNIST",
+}
+WEIGHTS = "vit-lite.npz"
+
+
+def run(lab: Lab) -> None:
+    """Pre-train the net where its data are, and let all learn."""
+    settings = lab.settings(SETTINGS)
+    prompted = settings.trial("l2p-lite")
+    lab.learn(trial for trial in settings.trials if trial is not prompted)
+    if not lab.wants(prompted.folder(0)):
+        return
+    weights = _pretrain(lab, settings.numbers["steps"], settings.numbers["batch_size"])
+    if weights:
+        lab.learn([prompted._replace(settings={"weights": weights})])
+
+
+def figure(found: Found) -> Chapter:
+    """Curves."""
+    settings = found.settings(SETTINGS)
+    groups = found.groups(settings.trials)
+    ours = [group for group in groups if group.method == "l2p-lite"]
+    words = {
+        f"{name} {group.label}": value
+        for group in ours
+        for name, value in (
+            (
+                f"after {settings.numbers['early']} tasks",
+                accuracy_at(group, settings.numbers["early"]),
+            ),
+            ("at the end", last_accuracy(group)),
+        )
+    }
+    verdict = Verdict(
+        "Below 0.60 on the first task, then a fast fall", "below 0.60", listed(words) or "not measured",
+        "not comparable",
+        "ours rests on a small transformer pre-trained on digits and clothes: weights of ViT-B/16 cannot "
+        "be had without a network. `everlearn run l2p --weights FILE` takes them from you",
+    )  # fmt: skip
+    missing = found.missing(settings.trials)
+    note = "L2P-lite needs MNIST and Fashion-MNIST: give --data." if missing else ""
+    figures = curves(groups, "fig5", "Accuracy on all tasks so far.")
+    return Chapter(figures, [], [], [verdict], label_runs(groups), missing, note)
+
+
+def _pretrain(lab: Lab, steps: int, batch_size: int) -> str:
+    """The file of weights, made where it is not there; nothing where there are no data."""
+    from everlearn.pretraining import Pretraining, Settings
+
+    path = lab.folder / WEIGHTS
+    if path.exists():
+        return str(path)
+    try:
+        settings = Settings(
+            steps, batch_size=batch_size, warm_up=min(200, steps - 1), test_images=2000
+        )
+        work = Pretraining(settings, lab.data, lab.device)
+    except FileNotFoundError:
+        if lab.data:
+            raise
+        return ""
+    for _ in work.learn():
+        pass
+    return str(work.save(path, work.test()))

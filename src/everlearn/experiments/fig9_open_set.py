@@ -1,0 +1,70 @@
+"""Open set: is the shape of an image known at all?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.learners import DCL, DCL_PLUS, SEEDS
+from everlearn.experiments.read import mean
+from everlearn.experiments.trial import PAPER, SMALL, Settings
+from everlearn.experiments.verdicts import listed, number, own
+from everlearn.metrics import paper_curve
+from everlearn.report import Group
+from everlearn.report.chapter import Chapter, Figure
+from everlearn.report.chart import draw_lines
+from everlearn.report.lines import Line
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "Open set", "Figure 9"
+CLAIM = "The curve of the rates on seen and unseen shapes has an area of 0.92."
+SETTINGS = {
+    SMALL: Settings((DCL_PLUS, DCL)),
+    PAPER: Settings((DCL_PLUS._replace(seeds=SEEDS), DCL)),
+}
+COST = {SMALL: "1 minute", PAPER: "11 minutes"}
+_SCORES = ("open_set_auroc", "open_set_average_precision", "open_set_oscr")
+_NOTE = (
+    "The paper calls the two rates precision and recall; they are the shares of seen shapes called seen and "
+    "of unseen ones called unseen, over the threshold on the ratio of the two nearest distances."
+)
+
+
+def run(lab: Lab) -> None:
+    """Let both learn; the exam is part of their plan."""
+    lab.learn(lab.settings(SETTINGS).trials)
+
+
+def figure(found: Found) -> Chapter:
+    """The curve, its area, and textbook scores."""
+    trials = found.settings(SETTINGS).trials
+    groups = found.groups(trials)
+    ours = {group.label: group for group in groups}.get(DCL_PLUS.title)
+    scores = (
+        {name.removeprefix("open_set_").replace("_", " "): mean(ours, name) for name in _SCORES}
+        if ours
+        else {}
+    )
+    area = mean(ours, "open_set_paper_area") if ours else None
+    verdicts = [
+        number("Area under the published curve", 0.92, area),
+        own("DCL+: textbook scores, unseen positive", listed(scores)),
+    ]
+    words = "share of seen shapes called seen against share of unseen ones called unseen"
+    lines = [_line(group) for group in groups]
+    svg = (
+        [draw_lines(lines, "fig9", "unseen shapes called unseen", "seen shapes called seen", words)]
+        if lines
+        else []
+    )
+    figures = [Figure(one, "The two rates over all thresholds, first seed.") for one in svg]
+    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+
+
+def _line(group: Group) -> Line:
+    row = [row for row in group.runs[0].rows if row["kind"] == "open-set"][-1]
+    found = paper_curve(row["known"], row["unknown"])
+    seen = found.seen_rate
+    return Line(group.label, group.method, found.unseen_rate, seen, seen, seen)

@@ -1,0 +1,110 @@
+"""Where experiments are carried out: it makes what is missing, and goes on with what was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from everlearn import runs
+from everlearn.disk import write_file
+from everlearn.exam.costs import gpu_of
+from everlearn.experiments.found import ORIGIN, PARTS, settings_at
+from everlearn.experiments.scales import find_scale
+from everlearn.experiments.trial import Settings, Trial
+from everlearn.learner import find_device
+from everlearn.presets import Preset
+from everlearn.provenance import provenance
+from everlearn.results import Row
+from everlearn.results.lines import encode, read_lines
+from everlearn.results.plain import plain
+
+# Sees the rows of one run through: rows, its folder, its name, how many tasks it has.
+Follow = Callable[[Iterable[Row], Path, str, int | None], None]
+
+
+class Lab:
+    """The folder of one scale, on one device.
+
+    Args:
+        only: names of runs and measurements to make, when others make the rest; all by default.
+        follow: shows how a run is going.
+        data: folder of the data sets, for what needs real images.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        scale: str,
+        device: str = "auto",
+        only: Iterable[str] = (),
+        follow: Follow | None = None,
+        data: Path | None = None,
+    ) -> None:
+        self.folder, self.scale, self.data = folder, scale, data
+        self.device = find_device(device)
+        self.preset: Preset = find_scale(scale)
+        self._only, self._follow = frozenset(only), follow or _finish
+
+    def settings(self, every: dict[str, Settings]) -> Settings:
+        """An experiment's settings at this scale."""
+        return settings_at(every, self.scale)
+
+    def wants(self, name: str) -> bool:
+        """Whether a run or a measurement of this name is to be made here."""
+        return not self._only or name in self._only
+
+    def learn(self, trials: Iterable[Trial]) -> None:
+        """Have the runs of some trials finished."""
+        for trial in trials:
+            for seed in trial.seeds:
+                if self.wants(trial.folder(seed)):
+                    self._learn(trial, seed)
+
+    def measure(self, part: str, settings: Any, rows: Callable[[], Iterable[Row]]) -> None:
+        """Have a measurement on disk: made and written whole, unless it is there.
+
+        Args:
+            settings: what the rows follow from, plain values.
+            rows: makes the measurement.
+        """
+        if not self.wants(part):
+            return
+        path, kept = self.folder / PARTS / f"{part}.jsonl", plain(settings, "settings")
+        there = read_lines(path)
+        if there:
+            _check_same(path, there[0], kept)
+            return
+        head = {"kind": ORIGIN, "settings": kept, **provenance(gpu_of(self.device))}
+        write_file(path, b"".join(map(encode, [head, *rows()])))
+
+    def stream(self, trial: Trial, seed: int) -> Any:
+        """The stream that a trial learns."""
+        return self.preset.stream.with_changes(**{"seed": seed, **trial.stream})
+
+    def learner(self, trial: Trial, seed: int = 0) -> Any:
+        """The learner of a trial at the end of its run, which is finished first."""
+        self._learn(trial, seed)
+        return runs.load_learner(self.folder / trial.folder(seed), self.device)
+
+    def _learn(self, trial: Trial, seed: int) -> None:
+        stream, folder = self.stream(trial, seed), self.folder / trial.folder(seed)
+        plan = replace(self.preset.plan, **trial.plan)
+        own = {**self.preset.settings_of(trial.method), **trial.settings}
+        rows = runs.ensure(folder, trial.method, stream, plan, self.device, **own)
+        if rows is not None:
+            self._follow(rows, folder, trial.folder(seed), stream.tasks)
+
+
+def _check_same(path: Path, origin: Row, settings: Any) -> None:
+    if origin.get("settings") != settings:
+        raise ValueError(
+            f"{path} holds another measurement, of {origin.get('settings')}, not of {settings}; give "
+            "another --out, or delete the file to measure again"
+        )
+
+
+def _finish(rows: Iterator[Row], folder: Path, name: str, tasks: int | None) -> None:
+    for _ in rows:
+        pass

@@ -1,0 +1,46 @@
+"""Scales: how large the streams of experiments are. `paper` is for one GPU, `small` for any machine."""
+
+from __future__ import annotations
+
+from everlearn.exam import Plan
+from everlearn.presets import PRESETS, Preset
+from everlearn.render.canvas import Canvas
+from everlearn.stream import Stream
+
+_NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory": 100}
+_MAPS = {"net": "convnet", "batch_size": 32, "epochs": 5}
+_OWN = {
+    "dcl": _MAPS,
+    "dcl-plus": _MAPS,
+    "contrastive": {"batch_size": 64, "epochs": 3, "patience": 0},
+    "l2p-lite": {"epochs": 1, "batch_size": 64, "side": 32},
+}
+_STREAM = Stream(
+    tasks=5,
+    classes_per_task=4,
+    values_per_factor=4,
+    canvas=Canvas(size=32),
+    split=(0.8, 0.04, 0.16),
+)
+_PLAN = Plan(one_shot=(10, 50), open_set=True, finals=(2,))
+
+SCALES: dict[str, Preset] = {
+    "tiny": Preset(
+        _STREAM.with_changes(
+            tasks=2, values_per_factor=2, canvas=Canvas(size=16), split=(0.75, 0.0, 0.25)
+        ),
+        Plan(one_shot=(4,), open_set=True),
+        _NET | {"epochs": 1, "batch_size": 16, "memory": 20},
+        {name: own | {"epochs": 1, "batch_size": 16} for name, own in _OWN.items()},
+        "to see that all of it works, in seconds",
+    ),
+    "small": Preset(_STREAM, _PLAN, _NET, _OWN, "five tasks of 32 pixels, on two CPU cores"),
+    "paper": PRESETS["paper"],
+}
+
+
+def find_scale(name: str) -> Preset:
+    """Look a scale up by its name."""
+    if name not in SCALES:
+        raise ValueError(f"unknown scale {name!r}; known: {', '.join(SCALES)}")
+    return SCALES[name]

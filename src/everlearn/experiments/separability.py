@@ -1,0 +1,91 @@
+"""Separability: how much alike shapes are, and the accuracy that no learner can exceed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.found import Found
+from everlearn.experiments.read import points
+from everlearn.experiments.trial import PAPER, SMALL, Settings
+from everlearn.experiments.verdicts import own
+from everlearn.report import Table
+from everlearn.report.chapter import Chapter, Figure
+from everlearn.report.chart import draw_lines
+from everlearn.report.verdict import Verdict
+from everlearn.results import Row
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "Separability and the ceiling", "ours"
+CLAIM = "Random shapes repeat: of 5,000 classes of the original package 68 % have another at IoU above 0.90."
+SETTINGS = {
+    SMALL: Settings(numbers={"classes": [10, 100, 300], "images": 300}),
+    PAPER: Settings(numbers={"classes": [10, 100, 1000, 5000], "images": 2000}),
+}
+COST = {SMALL: "seconds", PAPER: "1 minute, on a CPU"}
+PART = "separability"
+_ALIKE = (0.9, 0.95, 0.97)
+
+
+def run(lab: Lab) -> None:
+    """Measure the first classes of the stream."""
+    numbers = dict(lab.settings(SETTINGS).numbers)
+    lab.measure(PART, numbers, lambda: _measure(lab, **numbers))
+
+
+def figure(found: Found) -> Chapter:
+    """The ceiling against the number of classes, and how many have a near twin."""
+    rows = found.rows(PART)
+    if not rows:
+        return Chapter([], [], [], [own("The ceiling", "")], [], [PART])
+    line = points(
+        "true map, nearest exemplar",
+        "ceiling",
+        [row["classes"] for row in rows],
+        [(row["right"], row["images"]) for row in rows],
+    )
+    words = "accuracy with the true map against the number of classes"
+    svg = draw_lines([line], "separability", "classes", "accuracy", words, log=True)
+    last = rows[-1]
+    verdicts = [
+        Verdict(
+            f"Share of {last['classes']:,} classes with another at IoU above 0.90", "0.68 of 5,000",
+            f"{last['alike'][0]:.2f}", "equal" if last["classes"] == 5000 and abs(last["alike"][0] - 0.68) < 0.05 else "not comparable",
+            "the published figure is of the original package's shapes",
+        ),
+        own("Ceiling: the nearest exemplar through the true map", f"{last['right'] / last['images']:.4f}"),
+    ]  # fmt: skip
+    figures = [
+        Figure(svg, "Bands: Wilson's 95 % interval. Any pose within the ranges of the grid.")
+    ]
+    return Chapter(figures, [_table(rows)], [], verdicts, [])
+
+
+def _table(rows: list[Row]) -> Table:
+    head = ["classes", *(f"IoU above {alike}" for alike in _ALIKE), "ceiling"]
+    body = [
+        [
+            f"{row['classes']:,}",
+            *(f"{share:.3f}" for share in row["alike"]),
+            f"{row['right'] / row['images']:.4f}",
+        ]
+        for row in rows
+    ]
+    return Table("Twins", head, body, "Shares of the classes that have another so much alike.")
+
+
+def _measure(lab: Lab, classes: list[int], images: int) -> Iterator[Row]:
+    from everlearn.stream.separability import separability
+
+    for count in classes:
+        found = separability(lab.preset.stream, count, images)
+        alike = [float((found.distances < 1 - limit).mean()) for limit in _ALIKE]
+        yield {
+            "kind": "separability",
+            "classes": count,
+            "right": found.right,
+            "images": found.images,
+            "alike": alike,
+        }

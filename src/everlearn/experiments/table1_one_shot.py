@@ -1,0 +1,72 @@
+"""One shot: new shapes are known by one exemplar each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.learners import DCL, DCL_PLUS, SEEDS
+from everlearn.experiments.trial import PAPER, SMALL, Settings
+from everlearn.experiments.verdicts import number
+from everlearn.metrics import one_shot, share
+from everlearn.report import Finished, Group, Table
+from everlearn.report.chapter import Chapter
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "One shot", "Table 1"
+CLAIM = "After 200 tasks: 1.00 / 0.98 / 0.95 among 10 / 100 / 1,000 new shapes, 0.96 / 0.95 / 0.93 with the old ones."
+_PUBLISHED = {
+    "standard": {10: 1.00, 100: 0.98, 1000: 0.95},
+    "generalised": {10: 0.96, 100: 0.95, 1000: 0.93},
+}
+SETTINGS = {
+    SMALL: Settings((DCL_PLUS, DCL), {"tasks": 5}),
+    PAPER: Settings((DCL_PLUS._replace(seeds=SEEDS), DCL), {"tasks": 200}),
+}
+COST = {SMALL: "1 minute", PAPER: "11 minutes"}
+
+
+def run(lab: Lab) -> None:
+    """Let both learn; the exam is part of their plan."""
+    lab.learn(lab.settings(SETTINGS).trials)
+
+
+def figure(found: Found) -> Chapter:
+    """The table, and each published number beside ours."""
+    settings = found.settings(SETTINGS)
+    groups, tasks = found.groups(settings.trials), settings.numbers["tasks"]
+    scores = {group.label: _scores(group, tasks) for group in groups}
+    best = scores.get(DCL_PLUS.title, {})
+    verdicts = [
+        number(f"{classes:,} new classes, {mode}", value, best.get((mode, "grid", classes)))
+        for mode, row in _PUBLISHED.items()
+        for classes, value in row.items()
+    ]
+    tables = [_table(scores, tasks)] if groups else []
+    return Chapter([], tables, [], verdicts, label_runs(groups), found.missing(settings.trials))
+
+
+def _scores(group: Group, tasks: int) -> dict[tuple[str, str, int], float]:
+    """The mean over seeds of each score, after so many tasks or at the end of a shorter stream."""
+    every = [_of_run(run, tasks) for run in group.runs]
+    return {key: sum(one[key] for one in every) / len(every) for key in every[0]}
+
+
+def _of_run(run: Finished, tasks: int) -> dict[tuple[str, str, int], float]:
+    there = [row for row in run.rows if row["kind"] == "one-shot"]
+    last = max((row["learned"] for row in there if row["learned"] < tasks), default=-1)
+    counts = one_shot(row for row in there if row["learned"] == last)
+    return {key: float(share(count.right, count.total)) for key, count in counts.items()}
+
+
+def _table(scores: dict[str, dict[tuple[str, str, int], float]], tasks: int) -> Table:
+    keys = sorted(
+        {key for row in scores.values() for key in row},
+        key=lambda key: (key[1] != "grid", key[0] != "standard", key[2]),
+    )
+    head = ["method", *(f"{classes:,} new, {mode}, {factors}" for mode, factors, classes in keys)]
+    rows = [[label, *(f"{row[key]:.4f}" for key in keys)] for label, row in scores.items()]
+    note = f"After {tasks} tasks. Standard: the memory holds the new shapes alone; generalised: the old ones, too."
+    return Table("One shot", head, rows, note)

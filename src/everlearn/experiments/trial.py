@@ -1,0 +1,56 @@
+"""Trials: runs by name, plain data; and what an experiment is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+SMALL, PAPER = "small", "paper"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Trial(NamedTuple):
+    """A method that learns a scale's stream, or that stream with changes.
+
+    Attributes:
+        name: of its runs' folders; experiments that name the same trial share its runs.
+        settings: of the method, where they differ from the scale's.
+        stream: settings of the stream, likewise.
+        plan: of the exams, likewise.
+        label: what figures call it; the name, if empty.
+    """
+
+    name: str
+    method: str
+    settings: Mapping[str, Any] = NOTHING
+    stream: Mapping[str, Any] = NOTHING
+    plan: Mapping[str, Any] = NOTHING
+    seeds: tuple[int, ...] = (0,)
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What figures call it."""
+        return self.label or self.name
+
+    def folder(self, seed: int) -> str:
+        """The name of a run's folder."""
+        return f"{self.name}-seed{seed}"
+
+
+class Settings(NamedTuple):
+    """What an experiment does at one scale: trials, and numbers of its own."""
+
+    trials: tuple[Trial, ...] = ()
+    numbers: Mapping[str, Any] = NOTHING
+
+    def trial(self, name: str) -> Trial:
+        """Look a trial up by its name."""
+        return {trial.name: trial for trial in self.trials}[name]
+
+
+def named(trials: Iterable[Trial], *names: str) -> tuple[Trial, ...]:
+    """Some trials, in the order of the names."""
+    known = {trial.name: trial for trial in trials}
+    return tuple(known[name] for name in names)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from everlearn.metrics import NotMeasuredError, Series, recovery, stability_gap
+from everlearn.metrics import (
+    NotMeasuredError,
+    Series,
+    mean_stability_gap,
+    recovery,
+    stability_gap,
+)
 
 ENDS = {0: 20, 1: 60}
 
@@ -50,3 +56,38 @@ def test_a_switch_that_was_not_measured_is_refused():
             stability_gap(_series([80], [30]), switch)
     with pytest.raises(NotMeasuredError, match="task 0 ended"):
         recovery(_series([80], [30]), {}, 1)
+
+
+def _learned(learned: list[int], right: list[int]) -> Series:
+    count = np.array(right)
+    return Series(np.arange(len(right)), np.array(learned), count, np.where(count < 0, 0, 100))
+
+
+def test_the_mean_gap_is_over_switches_and_earlier_tasks_by_hand():
+    first = _learned([0, 0, 1, 1, 2, 2], [50, 90, 60, 80, 70, 75])  # falls by 0.3 and by 0.1
+    second = _learned([1, 1, 2, 2], [10, 70, 80, 90])  # gains 0.1 at the only switch after it
+    assert mean_stability_gap({0: first, 1: second}) == pytest.approx((0.3 + 0.1 - 0.1) / 3)
+
+
+def test_the_mean_gap_is_that_of_every_pair():
+    random = np.random.default_rng(0)
+    series = {
+        task: _learned(np.sort(random.integers(-1, 6, 30)).tolist(), random.integers(0, 101, 30))
+        for task in range(4)
+    }
+    gaps = [stability_gap(s, k) for task, s in series.items() for k in range(task + 1, 6)]
+    assert mean_stability_gap(series) == pytest.approx(np.mean(gaps))
+
+
+def test_evaluations_of_nothing_leave_the_mean_gap_alone():
+    series = _learned([0, 0, 1, 1], [90, 0, 60, 0])
+    empty = series._replace(right=series.right, total=np.array([100, 0, 100, 0]))
+    assert mean_stability_gap({0: empty}) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("learned", [[0, 0], [1, 1]])
+def test_a_mean_gap_needs_both_sides_of_a_switch(learned):
+    with pytest.raises(NotMeasuredError, match="both before and while"):
+        mean_stability_gap({0: _learned(learned, [90, 60])})
+    with pytest.raises(NotMeasuredError):
+        mean_stability_gap({})

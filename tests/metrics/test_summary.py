@@ -74,6 +74,7 @@ def test_a_line_of_a_whole_run():
         "within_accuracy": pytest.approx(0.95),
         "min_accuracy": pytest.approx(0.2),
         "worst_case_accuracy": pytest.approx(0.4),
+        "stability_gap": pytest.approx(0.8 - 0.2),
         "windowed_forgetting_10": pytest.approx((0.6 + 0) / 2),
         "windowed_plasticity_10": pytest.approx((0.3 + 0) / 2),
         "learning_curve_area_10": pytest.approx((0.8 + 0.6) / 2),
@@ -90,7 +91,14 @@ def test_a_line_of_a_whole_run():
 def test_what_was_not_measured_is_none():
     line = summarise(TESTS, [])
     assert line["average_accuracy"] == pytest.approx(0.7)
-    for name in ("forward_transfer", "min_accuracy", "worst_case_accuracy", "steps", "bytes"):
+    for name in (
+        "forward_transfer",
+        "min_accuracy",
+        "stability_gap",
+        "worst_case_accuracy",
+        "steps",
+        "bytes",
+    ):
         assert line[name] is None
 
 

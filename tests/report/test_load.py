@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from everlearn.report import group_runs, load_runs
+from everlearn.report import group_runs, load_run, load_runs
 
 
 def test_the_report_loads_neither_torch_nor_matplotlib():
@@ -92,6 +92,41 @@ def test_other_streams_are_refused(write_run, tmp_path):
     write_run("b", method="joint", tasks=4)
     with pytest.raises(ValueError, match=r"tasks is 3 in .*a and 4 in .*b; report them apart"):
         load_runs(tmp_path)
+
+
+CLASS = {"name": "class"}
+
+
+def test_a_shorter_class_incremental_stream_begins_the_longer(write_run, tmp_path):
+    write_run("a", tasks=3, scenario=CLASS)
+    write_run("b", method="joint", tasks=9, scenario=CLASS)
+    assert [run.label for run in load_runs(tmp_path)] == ["dcl", "joint"]
+
+
+@pytest.mark.parametrize("scenario", [{"name": "domain"}, {"name": "class", "more": 1}])
+def test_streams_of_other_scenarios_have_one_length(write_run, tmp_path, scenario):
+    write_run("a", tasks=3, scenario=scenario)
+    write_run("b", method="joint", tasks=9, scenario=scenario)
+    with pytest.raises(ValueError, match="tasks is 3 in"):
+        load_runs(tmp_path)
+
+
+def test_lengths_and_canvases_of_one_method_are_never_averaged(write_run, tmp_path):
+    write_run("a", seed=0, tasks=3, scenario=CLASS, canvas={"size": 64, "channels": 1})
+    write_run("b", seed=1, tasks=9, scenario=CLASS, canvas={"size": 64, "channels": 1})
+    write_run("c", seed=2, tasks=9, scenario=CLASS, canvas={"size": 128, "channels": 1})
+    assert [run.label for run in load_runs(tmp_path)] == [
+        "dcl, canvas size 128, tasks 9",
+        "dcl, canvas size 64, tasks 3",
+        "dcl, canvas size 64, tasks 9",
+    ]
+
+
+def test_one_run_is_read_under_the_label_given(write_run):
+    folder = write_run("a")
+    assert load_run(folder).label == "dcl"
+    assert load_run(folder, "ours").label == "ours"
+    assert load_run(folder)._replace(label="ours") == load_run(folder, "ours")
 
 
 def test_a_seed_counts_once(write_run, tmp_path):

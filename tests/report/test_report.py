@@ -61,6 +61,7 @@ def test_all_files_are_written(some_runs, tmp_path):
         "curves.svg",
         "curves.png",
         "table.md",
+        "table.tex",
     }
     assert Image.open(page.parent / "curves.png").width == 1280
 
@@ -108,7 +109,7 @@ def test_names_from_files_stay_text(write_run, tmp_path):
 
 def test_the_same_runs_make_the_same_bytes(some_runs, tmp_path):
     folders = [report(some_runs, tmp_path / name, command="x").parent for name in ("one", "two")]
-    for name in ("index.html", "curves.svg", "curves.png", "table.md"):
+    for name in ("index.html", "curves.svg", "curves.png", "table.md", "table.tex"):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
 
 

@@ -7,7 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from everlearn.report.style import HUES, SHADES, choose_inks, stride
+from everlearn.methods import METHODS
+from everlearn.report import style
+from everlearn.report.style import FONT, HUES, SHADES, choose_inks, stride, text_width
 
 # Machado et al. 2009, severity 1, on linear RGB; the first is what most see.
 SIGHTS = {
@@ -58,6 +60,42 @@ def test_a_method_keeps_its_colour_in_any_company():
 def test_no_two_labels_look_alike():
     methods = {f"m{k}": "dcl" if k < 3 else f"m{k}" for k in range(24)}
     assert len(set(choose_inks(methods).values())) == 24
+
+
+def test_methods_look_alike_on_every_figure_of_a_page():
+    crowd = {name: name for name in (*METHODS, "mine", "x")}
+    together = choose_inks(crowd)
+    for name in crowd:
+        assert choose_inks({name: name})[name] == together[name]
+
+
+def test_all_methods_can_be_told_by_colour_and_dashes():
+    inks = choose_inks({name: name for name in METHODS}).values()
+    assert len({(ink.color, ink.dashes) for ink in inks}) == len(METHODS)
+
+
+def test_no_name_in_the_list_of_looks_is_stale():
+    assert set(style._METHODS) <= METHODS.keys()
+
+
+def test_labels_of_one_method_share_its_colour_and_differ_in_their_markers():
+    inks = choose_inks({f"er, memory {k}": "er" for k in range(8)}).values()
+    assert len({(ink.color, ink.dashes) for ink in inks}) == 1
+    assert len({ink.marker for ink in inks}) == 8
+
+
+@pytest.mark.parametrize("size", [12, 14])
+def test_words_are_never_wider_than_assumed(size):
+    text = pytest.importorskip("matplotlib.textpath").text_to_path
+    font = pytest.importorskip("matplotlib.font_manager").FontProperties(family=FONT, size=size)
+    for words in (
+        *METHODS,
+        "dcl-plus, canvas size 64, jitter 0.25",
+        "er, memory 20000",
+        "é ≥ 95 %",
+    ):
+        width = text.get_text_width_height_descent(words, font, False)[0]
+        assert width <= text_width(words, size) < 1.35 * width + 2
 
 
 def test_the_order_of_labels_does_not_matter():

@@ -41,14 +41,14 @@ def _cell(table: Table, column: str, row: int = 0) -> str:
 
 def test_one_seed_by_hand(write_run, tables):
     write_run("a")
-    table = tables()["Accuracy"]
+    table = tables()["Summary"]
     assert _cell(table, "method") == "dcl"
     assert _cell(table, "seeds") == "1"
     # last row 6, 7, 10 of 10; best before: 9 and 8; right after learning: 9, 8, 10
     assert _cell(table, "average accuracy") == "0.767"
     assert _cell(table, "forgetting") == "0.200"  # (0.3 + 0.1) / 2
     assert _cell(table, "backward transfer") == "−0.200"
-    assert _cell(table, "learning accuracy") == "0.900"
+    assert _cell(tables()["Accuracy"], "learning accuracy") == "0.900"
     # Wilson, 23 of 30, z = 1.96: (0.7667 + 0.0640) / 1.1280 -+ 0.1468
     assert _cell(table, "interval") == "0.591 to 0.882"
 
@@ -56,11 +56,11 @@ def test_one_seed_by_hand(write_run, tables):
 def test_costs_by_hand(write_run, tables):
     write_run("a")
     table = tables()["Cost"]
-    assert _cell(table, "stored") == "1.0 MB"
+    assert _cell(tables()["Summary"], "stored") == "1.0 MB"
     assert _cell(table, "parameters") == "250,000"
     assert _cell(table, "steps") == "15"
     assert _cell(table, "images/s") == "200"  # 300 images in 1.5 s
-    assert _cell(table, "learning") == "1.5 s"
+    assert _cell(tables()["Summary"], "learning") == "1.5 s"
     assert _cell(table, "evaluating") == "0.8 s"
     assert _cell(table, "peak memory") == "2.0 MB"
 
@@ -68,7 +68,7 @@ def test_costs_by_hand(write_run, tables):
 def test_two_seeds_span_from_one_to_the_other(write_run, tables):
     write_run("a", seed=0, matrix=[[4]])
     write_run("b", seed=1, matrix=[[8]])
-    table = tables()["Accuracy"]
+    table = tables()["Summary"]
     assert _cell(table, "average accuracy") == "0.600"
     assert _cell(table, "interval") == "0.400 to 0.800"
     assert "two seeds" in table.note
@@ -81,14 +81,20 @@ def test_three_seeds_have_students_interval(write_run, tables):
     spread = aggregate([0.4, 0.6, 0.8])
     # by hand: 0.6 -+ 4.303 * 0.2 / sqrt(3)
     assert spread.low == pytest.approx(0.6 - 4.3027 * 0.2 / 3**0.5, abs=1e-4)
-    assert _cell(tables()["Accuracy"], "interval") == f"{spread.low:.3f} to {spread.high:.3f}"
+    assert _cell(tables()["Summary"], "interval") == f"{spread.low:.3f} to {spread.high:.3f}"
 
 
 def test_columns_that_nobody_measured_are_left_out(write_run, tables):
     write_run("a")
     found = tables()
-    assert set(found) == {"Accuracy", "Cost"}
-    assert "forward transfer" not in found["Accuracy"].head
+    assert set(found) == {"Summary", "Accuracy", "Cost"}
+    assert found["Accuracy"].head == ["method", "seeds", "learning accuracy"]
+
+
+def test_no_number_stands_twice(write_run, tables):
+    write_run("a", more=[ONE_SHOT, OPEN_SET])
+    heads = [head for table in tables().values() for head in table.head[2:]]
+    assert len(heads) == len(set(heads))
 
 
 def test_one_shot_and_open_set_come_when_present(write_run, tables):
@@ -120,6 +126,13 @@ def test_one_shared_seed_is_no_comparison(write_run, tables):
     assert "Paired differences" not in tables()
 
 
+def test_streams_of_other_lengths_are_not_compared(write_run, tables):
+    for seed in (0, 1):
+        write_run(f"a{seed}", seed=seed, scenario={"name": "class"})
+        write_run(f"b{seed}", "joint", seed=seed, scenario={"name": "class"}, tasks=9)
+    assert "Paired differences" not in tables()
+
+
 def test_unfinished_runs_are_not_compared(write_run, tables):
     for seed in (0, 1):
         write_run(f"a{seed}", seed=seed)
@@ -146,8 +159,29 @@ def test_html_holds_no_foreign_tags():
 
 
 def test_latex_escapes_every_special_sign():
-    row = to_latex(HOSTILE).splitlines()[4]
+    row = to_latex(HOSTILE).splitlines()[5]
     assert row == (
         r"a$|$b $<$i$>$ \& \_c\_ `d` \$e\$ \textbackslash{} 100\% "
         r"\textasciitilde{}\textasciicircum{}\#\{\} & $-$1 \\"
     )
+
+
+def test_latex_holds_only_letters_that_it_knows():
+    words = to_latex(Table("T", ["é ≤ σ"], [["☃ ’"]], ""))
+    assert r"é $\le$ $\sigma$ \\" in words
+    assert "[U+2603] ' " in words
+
+
+def test_a_title_cannot_leave_its_comment():
+    first, second = to_latex(HOSTILE._replace(title="a\n\\input{x}")).splitlines()[:2]
+    assert first.startswith("% a ")
+    assert second == r"\begin{tabular}{lr}"
+
+
+SENTENCES = HOSTILE._replace(text=True)
+
+
+def test_sentences_may_break_and_stand_left():
+    assert r"\begin{tabular}{lp{0.80\textwidth}}" in to_latex(SENTENCES)
+    assert to_markdown(SENTENCES).splitlines()[3] == "| --- | --- |"
+    assert '<table class="text">' in to_html(SENTENCES)

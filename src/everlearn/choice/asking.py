@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
-from threading import Event
+from threading import Event, Lock
 
 from everlearn.border import check_whole
 from everlearn.choice.answers import play
@@ -13,7 +13,7 @@ from everlearn.choice.players import Answer
 from everlearn.choice.questions import Question
 from everlearn.metrics import Row
 
-# A question's row; the event tells that no one will ask again, so that a wait can end.
+# Gives the row of a question; the event says that all is to stop, so that a wait can end.
 Ask = Callable[[Question, Event], Row]
 Keep = Callable[[Row], Row]
 
@@ -26,25 +26,25 @@ def without_waiting(answer: Answer) -> Ask:
 def ask_all(
     questions: Iterable[Question], ask: Ask, keep: Keep, parallel: int = 1
 ) -> Generator[Row]:
-    """Ask questions in threads and keep the answers in this one; rows come once they are kept.
+    """Ask questions in threads, each of which keeps its answer at once; rows come after that.
 
     At an error or a stop nothing more is asked, and answers under way are waited for and kept.
     """
-    todo, stop, asked = iter(questions), Event(), set[Future[Row]]()
+    todo, stop, writing = iter(questions), Event(), Lock()
+
+    # Written here and not by the main thread, which a stop by hand may interrupt at any line.
+    def answer(question: Question) -> Row:
+        row = ask(question, stop)
+        with writing:
+            return keep(row)
+
     with ThreadPoolExecutor(check_whole(parallel, "parallel", 1, 256)) as pool:
         try:
-            asked |= {pool.submit(ask, one, stop) for one in islice(todo, parallel)}
+            asked = {pool.submit(answer, one) for one in islice(todo, parallel)}
             while asked:
-                for future in wait(asked, return_when=FIRST_COMPLETED).done:
-                    asked.remove(future)
-                    yield keep(future.result())
-                    asked |= {pool.submit(ask, one, stop) for one in islice(todo, 1)}
+                done, asked = wait(asked, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+                    asked |= {pool.submit(answer, one) for one in islice(todo, 1)}
         finally:
             stop.set()
-            _keep_rest(asked, keep)
-
-
-def _keep_rest(asked: set[Future[Row]], keep: Keep) -> None:
-    for future in wait(asked).done:
-        if future.exception() is None:
-            keep(future.result())

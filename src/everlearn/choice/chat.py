@@ -34,7 +34,7 @@ def make_request(
     return {"model": model, "messages": [_message(one, pictures) for one in said], **fields}
 
 
-def read_reply(data: bytes) -> Reply:
+def read_reply(data: str) -> Reply:
     """Read the body of a reply, or say that it is none."""
     try:
         reply = json.loads(data)
@@ -49,7 +49,7 @@ def read_reply(data: bytes) -> Reply:
     return Reply(text or "", ended if isinstance(ended, str) else None, *counts)
 
 
-def read_complaint(data: bytes) -> str:
+def read_complaint(data: str) -> str:
     """What a server says is wrong: the message within its JSON, or the whole text."""
     try:
         found = json.loads(data)
@@ -57,12 +57,12 @@ def read_complaint(data: bytes) -> str:
         found = found if isinstance(found, str) else found["message"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return quote(data)
-    return quote(str(found).encode())
+    return quote(str(found))
 
 
-def quote(data: bytes) -> str:
+def quote(text: str) -> str:
     """The beginning of a text on one line."""
-    words = " ".join(data[: 4 * _SHOWN].decode(errors="replace").split())
+    words = " ".join(text.split())
     return words if len(words) <= _SHOWN else f"{words[:_SHOWN]} ..."
 
 

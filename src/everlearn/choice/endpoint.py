@@ -16,7 +16,7 @@ from everlearn.choice.asking import Ask
 from everlearn.choice.chat import Reply, make_request, read_reply
 from everlearn.choice.folder import QuestionFolder
 from everlearn.choice.patience import Patience
-from everlearn.choice.post import ServerError, hide, post
+from everlearn.choice.post import ServerError, post
 from everlearn.choice.questions import Question
 from everlearn.choice.sets import key as key_of
 from everlearn.metrics import Row
@@ -73,9 +73,8 @@ class Endpoint:
         try:
             reply = read_reply(answer)
         except ValueError as error:
-            raise ServerError(hide(f"{url}: {error}", self.key), True) from None
-        clean = reply._replace(text=hide(reply.text, self.key))
-        return clean, round(monotonic() - began, 3)
+            raise ServerError(f"{url}: {error}", True) from None
+        return reply, round(monotonic() - began, 3)
 
 
 def asking(endpoint: Endpoint, kept: QuestionFolder) -> Ask:
@@ -101,17 +100,26 @@ def _row(question: Question, answered: Answered) -> Row:
 
 def check_url(url: str) -> str:
     """Return an address without its last slash, or say what is allowed."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"base-url must read like http://localhost:8000/v1, found {url!r}")
-    if parts.username is not None:
+    if "@" in url.partition("//")[2].partition("/")[0]:
         # Not quoted: an address is kept on the disk, and what stands before @ is a secret.
         raise ValueError("base-url must hold no user and password; give a key by --key-env")
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits or not _is_visible(url) or "?" in url or "#" in url:
+        raise ValueError(f"base-url must read like http://localhost:8000/v1, found {url!r}")
     return url.rstrip("/")
 
 
 def _check_key(key: str) -> str:
     """Return a key that a header can hold; it must not be quoted where it cannot."""
-    if not all("!" <= character <= "~" for character in key.strip()):
+    if not _is_visible(key.strip()):
         raise ValueError("the key must be of visible ASCII characters; check what is in it")
     return key.strip()
+
+
+def _is_visible(text: str) -> bool:
+    """Whether a text is of ASCII letters, digits and signs alone."""
+    return all("!" <= character <= "~" for character in text)

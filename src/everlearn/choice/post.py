@@ -52,8 +52,8 @@ class _Stay(HTTPRedirectHandler):
         return None
 
 
-def post(url: str, body: bytes, key: str, timeout: float) -> bytes:
-    """Send JSON and return the reply's body; the key stands in no error.
+def post(url: str, body: bytes, key: str, timeout: float) -> str:
+    """Send JSON and return the reply's body; the key stands neither there nor in an error.
 
     Args:
         key: sent as a bearer token; none for a server that asks for none.
@@ -64,8 +64,7 @@ def post(url: str, body: bytes, key: str, timeout: float) -> bytes:
         headers["Authorization"] = f"Bearer {key}"
     try:
         with build_opener(_Stay).open(Request(url, body, headers), timeout=timeout) as reply:
-            data: bytes = reply.read(_LONGEST)
-            return data
+            return _read(reply, key)
     except HTTPError as error:
         raise _refusal(url, error, key) from None
     except (OSError, HTTPException) as error:
@@ -75,21 +74,26 @@ def post(url: str, body: bytes, key: str, timeout: float) -> bytes:
 
 def _refusal(url: str, error: HTTPError, key: str) -> ServerError:
     """Tell what a status other than success means."""
-    words = f"{url} answered {error.code} ({error.reason}): {_complaint(error)}"
+    words = f"{url} answered {error.code} ({error.reason}): {_complaint(error, key)}"
     if error.code in (_TIMEOUT, _TOO_MANY) or error.code >= 500:
-        return ServerError(hide(words, key), True, read_wait(error.headers.get("Retry-After")))
+        return ServerError(_hide(words, key), True, read_wait(error.headers.get("Retry-After")))
     advice = _ADVICE.get(error.code, "check --base-url and --model")
-    return ServerError(f"{hide(words, key)}; {advice}", False)
+    return ServerError(f"{_hide(words, key)}; {advice}", False)
 
 
-def _complaint(error: HTTPError) -> str:
+def _complaint(error: HTTPError, key: str) -> str:
     try:
-        return read_complaint(error.read(_LONGEST))
+        return read_complaint(_read(error, key))
     except (OSError, HTTPException):
         return "no more words"
 
 
-def hide(words: str, key: str) -> str:
+def _read(reply: IO[bytes], key: str) -> str:
+    # The key goes before anything is cut short, which could leave a part of it.
+    return _hide(reply.read(_LONGEST).decode("utf-8-sig", errors="replace"), key)
+
+
+def _hide(words: str, key: str) -> str:
     """Take the key out of a text: some servers quote it."""
     # Local servers take any key, such as "x"; to take that out would change what they say.
     return words.replace(key, "***") if len(key) >= _SECRET else words

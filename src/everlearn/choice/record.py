@@ -85,7 +85,7 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
 
 def _check_same(folder: Path, found: dict[str, Any], settings: dict[str, Any]) -> None:
     for name in (*settings, *found):
-        old, new = (json.dumps(each.get(name)) for each in (found, settings))
+        old, new = (json.dumps(each.get(name), sort_keys=True) for each in (found, settings))
         if old != new:
             raise ValueError(
                 f"{folder} holds answers of another player: its {name} is {old}, not {new}; "

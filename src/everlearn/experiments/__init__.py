@@ -1,4 +1,4 @@
-"""Every figure and table: EXPERIMENTS, one module each. Nothing here loads torch before something is run."""
+"""Every figure and table: EXPERIMENTS, one module each. No torch is loaded before something is run."""
 
 from __future__ import annotations
 

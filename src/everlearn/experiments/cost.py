@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import (
-    AGEM,
     DCL,
     DCL_PLUS,
     ER,
     EWC,
-    FINE_TUNING,
     JOINT,
     LWF,
     MIDDLE,
@@ -39,11 +37,9 @@ SETTINGS = {
             DCL,
             *ER[scale],
             replay(MIDDLE[scale], "der++"),
-            AGEM,
             LWF,
             SI,
             EWC,
-            FINE_TUNING,
             JOINT[scale],
         )
     )
@@ -54,7 +50,7 @@ COST = {
     PAPER: "nothing beyond the other experiments",
 }
 _NOTE = (
-    "Stored: all that a method keeps from task to task (net, images, logits, importances, exemplars). Runs of "
+    "Stored: all that a method keeps from task to task (net, images, logits, exemplars). Runs of "
     "other experiments are used; those that shared a card took longer than alone."
 )
 

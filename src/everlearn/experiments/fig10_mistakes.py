@@ -66,7 +66,7 @@ def _look(lab: Lab, shown: int, classes: int) -> Iterator[Row]:
     from everlearn.exam.plan import spread
 
     trial = lab.settings(SETTINGS).trials[0]
-    learner, stream = lab.learner(trial), lab.stream(trial, 0)
+    learner, stream = lab.learner(trial), lab.stream(trial)
     labels = learner.memory.labels
     chosen = [labels[place] for place in spread(len(labels), classes)]
     memory = learner.memory.part(chosen)
@@ -111,7 +111,7 @@ def _gallery(
         part.float().cpu().numpy() if part.is_floating_point() else part.cpu().numpy()
         for part in seen
     ]
-    yield picture_row(_CAPTIONS[what], gallery(*shown, labels, names))
+    yield picture_row(_CAPTIONS[what], gallery(shown[0], shown[1], shown[2], labels, names))
 
 
 def _likeness(stream: Any, new: Any, known: Any) -> Iterator[Row]:

@@ -57,7 +57,7 @@ def _draw(lab: Lab, shapes: int, task: int) -> Iterator[Row]:
     from everlearn import sheets
     from everlearn.sheets.files import to_png
 
-    stream = lab.preset.stream.with_changes(tasks=None)
+    stream = lab.base.with_changes(tasks=None)
     colorful = stream.with_changes(canvas=replace(stream.canvas, channels=3, colors=COLORS))
     yield picture_row(
         "Shapes of the first classes.", to_png(sheets.shape_sheet(stream, shapes, 12))

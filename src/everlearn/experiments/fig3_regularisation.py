@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 TITLE, SOURCE = "Regularisation", "Figure 3"
 CLAIM = "LwF, SI and EWC collapse within about ten tasks, whatever their strength; DCL improves."
-_STRENGTHS = (("lwf", "weight", (1.0, 10.0)), ("si", "strength", (1.0, 10.0)))
-_STRENGTHS += (("ewc", "strength", (3.0, 30.0)),)
+_STRENGTHS = (
+    ("lwf", "weight", (1.0, 10.0)),
+    ("si", "strength", (1.0, 10.0)),
+    ("ewc", "strength", (3.0, 30.0)),
+)
 
 
 def _stronger(tasks: int) -> tuple[Trial, ...]:

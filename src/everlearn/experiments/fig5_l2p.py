@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 
 TITLE, SOURCE = "Learning to prompt", "Figure 5"
 CLAIM = "L2P is right on fewer than 60 % of the first task after 20 epochs, then falls fast."
-
-
-def _lite(tasks: int) -> Trial:
-    return Trial("l2p-lite", "l2p-lite", stream={"tasks": tasks}, label="L2P-lite")
-
-
+_TRIALS = (DCL_PLUS, Trial("l2p-lite", "l2p-lite", most=100, label="L2P-lite"), FINE_TUNING)
 SETTINGS = {
-    SMALL: Settings((DCL_PLUS, _lite(2), FINE_TUNING), {"steps": 21, "batch_size": 16, "early": 2}),
-    PAPER: Settings(
-        (DCL_PLUS, _lite(100), FINE_TUNING), {"steps": 9000, "batch_size": 256, "early": 10}
-    ),
+    SMALL: Settings(_TRIALS, {"steps": 21, "batch_size": 16, "early": 2}),
+    PAPER: Settings(_TRIALS, {"steps": 9000, "batch_size": 256, "early": 10}),
 }
 COST = {
     SMALL: "1 minute, with MNIST and Fashion-MNIST",

@@ -27,8 +27,8 @@ SETTINGS = {
 COST = {SMALL: "1 minute", PAPER: "11 minutes"}
 _SCORES = ("open_set_auroc", "open_set_average_precision", "open_set_oscr")
 _NOTE = (
-    "The paper calls the two rates precision and recall; they are the shares of seen shapes called seen and "
-    "of unseen ones called unseen, over the threshold on the ratio of the two nearest distances."
+    "The paper calls the two rates precision and recall; they are the shares of seen shapes called seen "
+    "and of unseen ones called unseen, over the threshold on the ratio of the two nearest distances."
 )
 
 

@@ -19,9 +19,9 @@ TITLE, SOURCE = "Dark experience replay", "Figure A2"
 CLAIM = "DER with 5,000 images is above replay of as many, about 40 % after 200 tasks."
 
 
-def _trials(size: int, tasks: int) -> tuple[Trial, ...]:
+def _trials(size: int) -> tuple[Trial, ...]:
     """DER++ as it is usually set, with logits of when a task ends, and with larger rates."""
-    late = replay(size, "der++", late=True)._replace(label="DER++, late", stream={"tasks": tasks})
+    late = replay(size, "der++", late=True)._replace(label="DER++, late", most=200)
     fast = (
         late._replace(
             name=f"{late.name}-{rate:g}", settings={**late.settings, "rate": rate},
@@ -33,13 +33,13 @@ def _trials(size: int, tasks: int) -> tuple[Trial, ...]:
 
 
 SETTINGS = {
-    SMALL: Settings(_trials(MIDDLE[SMALL], 5), {"late": 5}),
-    PAPER: Settings(_trials(MIDDLE[PAPER], 200), {"late": 200}),
+    SMALL: Settings(_trials(MIDDLE[SMALL]), {"late": 5}),
+    PAPER: Settings(_trials(MIDDLE[PAPER]), {"late": 200}),
 }
 COST = {SMALL: "2 minutes", PAPER: "15 minutes"}
 _NOTE = (
-    "Late: images and logits are kept when a task ends, as in the package that the paper used; else at first "
-    "sight, as the method defines it. The rates are of Adam at the start of a task."
+    "Late: images and logits are kept when a task ends, as in the package that the paper used; else at "
+    "first sight, as the method defines it. The rates are of Adam at the start of a task."
 )
 
 

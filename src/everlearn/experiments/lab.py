@@ -14,11 +14,11 @@ from everlearn.experiments.found import ORIGIN, PARTS, settings_at
 from everlearn.experiments.scales import find_scale
 from everlearn.experiments.trial import Settings, Trial
 from everlearn.learner import find_device
-from everlearn.presets import Preset
 from everlearn.provenance import provenance
 from everlearn.results import Row
 from everlearn.results.lines import encode, read_lines
 from everlearn.results.plain import plain
+from everlearn.stream import Stream
 
 # Sees the rows of one run through: rows, its folder, its name, how many tasks it has.
 Follow = Callable[[Iterable[Row], Path, str, int | None], None]
@@ -44,7 +44,8 @@ class Lab:
     ) -> None:
         self.folder, self.scale, self.data = folder, scale, data
         self.device = find_device(device)
-        self.preset: Preset = find_scale(scale)
+        self.preset = find_scale(scale)
+        self.base = as_sprites(self.preset.stream)
         self._only, self._follow = frozenset(only), follow or _finish
 
     def settings(self, every: dict[str, Settings]) -> Settings:
@@ -79,9 +80,10 @@ class Lab:
         head = {"kind": ORIGIN, "settings": kept, **provenance(gpu_of(self.device))}
         write_file(path, b"".join(map(encode, [head, *rows()])))
 
-    def stream(self, trial: Trial, seed: int) -> Any:
+    def stream(self, trial: Trial, seed: int = 0) -> Stream:
         """The stream that a trial learns."""
-        return self.preset.stream.with_changes(**{"seed": seed, **trial.stream})
+        stream = self.base.with_changes(**{"seed": seed, **trial.stream})
+        return stream.with_changes(tasks=min(len(stream), trial.most or len(stream)))
 
     def learner(self, trial: Trial, seed: int = 0) -> Any:
         """The learner of a trial at the end of its run, which is finished first."""
@@ -95,6 +97,13 @@ class Lab:
         rows = runs.ensure(folder, trial.method, stream, plan, self.device, **own)
         if rows is not None:
             self._follow(rows, folder, trial.folder(seed), stream.tasks)
+
+
+def as_sprites(stream: Any) -> Stream:
+    """A scale's stream, which has shapes."""
+    if not isinstance(stream, Stream):
+        raise TypeError(f"experiments need a stream of sprites, found {stream!r}")
+    return stream
 
 
 def _check_same(path: Path, origin: Row, settings: Any) -> None:

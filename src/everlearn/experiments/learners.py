@@ -7,18 +7,15 @@ from everlearn.experiments.trial import PAPER, SMALL, Trial
 SEEDS = (0, 1, 2)
 DCL = Trial("dcl", "dcl", label="DCL")
 DCL_PLUS = Trial("dcl-plus", "dcl-plus", label="DCL+")
-FINE_TUNING = Trial("fine-tuning", "fine-tuning")
+FINE_TUNING = Trial("fine-tuning", "fine-tuning", most=200)
 LWF, SI, EWC = (Trial(name, name, label=name.upper()) for name in ("lwf", "si", "ewc"))
-AGEM = Trial("agem", "agem", label="A-GEM")
+AGEM = Trial("agem", "agem", most=200, label="A-GEM")
 # Joint training is done once, so it is tested once.
 JOINT = {
     SMALL: Trial("joint", "joint", {"every": 5}, plan={"every": 5}),
     PAPER: Trial("joint", "joint", {"every": 500}, plan={"every": 500}),
 }
-CONTRASTIVE = {
-    SMALL: Trial("contrastive", "contrastive"),
-    PAPER: Trial("contrastive", "contrastive", stream={"tasks": 200}),
-}
+CONTRASTIVE = Trial("contrastive", "contrastive", most=200)
 BUFFERS = {SMALL: (20, 50, 100), PAPER: (1000, 2000, 5000, 10_000, 20_000)}
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
 
 TITLE, SOURCE = "A million classes", "ours"
-CLAIM = "A memory of exemplars grows with the classes, and nothing else does: no class costs a step of training."
+CLAIM = "The memory of exemplars grows with the classes, nothing else does: no class costs a step."
 SETTINGS = {
     SMALL: Settings((DCL_PLUS,), {"classes": 1000, "questions": 200}),
     PAPER: Settings((DCL_PLUS,), {"classes": 1_000_000, "questions": 10_000}),
@@ -63,7 +63,10 @@ def _table(rows: list[Row]) -> Table:
             f"{low:.4f} to {high:.4f}", f"{share(row['nearest'], row['total']):.4f}",
             f"{row['total'] / row['seconds']:,.0f}", size(row["memory_bytes"]),
         ])  # fmt: skip
-    note = "With the true map: the nearest exemplar when the pose is known; DCL+ fits the best ones, which can be better."
+    note = (
+        "With the true map: the nearest exemplar when the pose is known; DCL+ fits the nearest ones, which "
+        "can be better."
+    )
     return Table("One shot", head, body, note)
 
 
@@ -71,7 +74,7 @@ def _measure(lab: Lab, classes: int, questions: int) -> Iterator[Row]:
     from everlearn.exam.one_shot import FACTORS, fill, new_classes
 
     trial = lab.settings(SETTINGS).trials[0]
-    learner, stream = lab.learner(trial), lab.stream(trial, 0)
+    learner, stream = lab.learner(trial), lab.stream(trial)
     new, memory = new_classes(stream, learner), learner.memory.empty()
     began = perf_counter()
     fill(memory, new, range(new.first_class, new.first_class + classes), lab.device)

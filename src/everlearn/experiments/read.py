@@ -1,4 +1,4 @@
-"""What experiments read off runs: accuracies at some point, and lines, as figures and verdicts need them."""
+"""What experiments read off runs, for figures and verdicts: accuracies at some point, and lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everlearn.report.lines import Line, accuracy_lines
 
 
 def accuracy_at(group: Group, tasks: int) -> float | None:
-    """Mean over seeds of the accuracy on all tasks met, after so many tasks; None where it was not tested."""
+    """Mean over seeds of the accuracy on all tasks met, after so many; None where it was not tested."""
     found = [_accuracy_at(run.rows, tasks) for run in group.runs]
     known = [value for value in found if value is not None]
     return float(np.mean(known)) if known else None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from everlearn.exam import Plan
 from everlearn.presets import PRESETS, Preset
 from everlearn.render.canvas import Canvas
 from everlearn.stream import Stream
 
-_NET = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory": 100}
-_MAPS = {"net": "convnet", "batch_size": 32, "epochs": 5}
-_OWN = {
+Knobs = dict[str, Any]
+
+_NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory": 100}
+_MAPS: Knobs = {"net": "convnet", "batch_size": 32, "epochs": 5}
+_OWN: dict[str, Knobs] = {
     "dcl": _MAPS,
     "dcl-plus": _MAPS,
     "contrastive": {"batch_size": 64, "epochs": 3, "patience": 0},

@@ -10,7 +10,7 @@ from everlearn.experiments.read import curves, last_accuracy
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import own
 from everlearn.report import Table
-from everlearn.report.chapter import Chapter
+from everlearn.report.chapter import Chapter, Figure
 from everlearn.report.numbers import NONE
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def _trials(size: int, streams: dict[str, dict[str, Any]], every: int) -> tuple[
             name=f"{name}-{trial.method}",
             settings={**trial.settings, **({"epochs": 1} if stream.get("online") else {})},
             stream={"scenario": name, **stream},
+            most=None,
             plan={**_EXAMS, "every": 1 if stream["tasks"] <= 10 else every},
         )
         for name, stream in streams.items()
@@ -60,7 +61,8 @@ def run(lab: Lab) -> None:
 def figure(found: Found) -> Chapter:
     """Curves of each scenario, and where they end."""
     trials = found.settings(SETTINGS).trials
-    figures, ends = [], {}
+    figures: list[Figure] = []
+    ends: dict[tuple[str, str], float] = {}
     for name, words in _WORDS.items():
         groups = found.groups([trial for trial in trials if trial.stream["scenario"] == name])
         figures += curves(groups, f"scenario-{name}", f"{name.capitalize()}: {words}.")

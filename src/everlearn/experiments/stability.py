@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
 
 TITLE, SOURCE = "The stability gap", "De Lange et al. 2023"
-CLAIM = "Replay, constraints, distillation and regularisation all lose old tasks for a while when a new one begins."
+CLAIM = (
+    "Replay, constraints, distillation and regularisation all lose old tasks for a while when a new one "
+    "begins."
+)
 _EXAMS = {"every": 1, "one_shot": (), "open_set": False, "finals": ()}
 _COLUMNS = {
     "stability_gap": "stability gap",
@@ -45,7 +48,11 @@ def _trials(size: int, tasks: int, probe: int, images: int) -> tuple[Trial, ...]
     kinds = (DCL_PLUS, DCL, replay(size), replay(size, "der++"), AGEM, LWF, EWC, SI, FINE_TUNING)
     return tuple(
         trial._replace(
-            name=f"gap-{trial.method}", stream={"tasks": tasks}, plan=plan, label=trial.title
+            name=f"gap-{trial.method}",
+            stream={"tasks": tasks},
+            most=None,
+            plan=plan,
+            label=trial.title,
         )
         for trial in kinds
     )

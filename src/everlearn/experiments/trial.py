@@ -18,6 +18,7 @@ class Trial(NamedTuple):
         settings: of the method, where they differ from the scale's.
         stream: settings of the stream, likewise.
         plan: of the exams, likewise.
+        most: tasks at most; a shorter run is the beginning of a longer one.
         label: what figures call it; the name, if empty.
     """
 
@@ -26,6 +27,7 @@ class Trial(NamedTuple):
     settings: Mapping[str, Any] = NOTHING
     stream: Mapping[str, Any] = NOTHING
     plan: Mapping[str, Any] = NOTHING
+    most: int | None = None
     seeds: tuple[int, ...] = (0,)
     label: str = ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from everlearn.report.verdict import Verdict
 
 _MARGIN = 0.005  # half of the last figure that the papers print
@@ -31,7 +33,7 @@ def own(words: str, ours: str, why: str = "no value was published") -> Verdict:
     )
 
 
-def listed(values: dict[str, float | None], digits: int = 3) -> str:
+def listed(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Numbers by name, those that are known."""
     known = {name: value for name, value in values.items() if value is not None}
     return ", ".join(f"{name} {value:.{digits}f}" for name, value in known.items())

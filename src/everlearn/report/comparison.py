@@ -116,6 +116,11 @@ def _pictures(pictures: Pictures) -> Iterable[Section]:
 def _origins(runs: Sequence[Finished]) -> Iterable[Section]:
     words = "Every number above follows from these runs."
     yield Section("Runs", words, tell_origins(runs))
-    longest = max(runs, key=lambda run: run.stream.get("tasks") or 0)
-    stream = {name: value for name, value in longest.stream.items() if name != "seed"}
-    yield Section("Stream", "All runs learned it, each with its seed.", show_json(stream))
+    streams = [{**run.stream, "seed": None} for run in runs]
+    longest = max(streams, key=lambda stream: stream.get("tasks") or 0)
+    same = all(stream == longest for stream in streams)
+    words = (
+        "All runs learned it" if same else "Some runs learned its beginning, or on another canvas"
+    )
+    shown = {name: value for name, value in longest.items() if name != "seed"}
+    yield Section("Stream", f"{words}, each with its seed.", show_json(shown))

@@ -30,7 +30,7 @@ def list_verdicts(chapters: Chapters) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in _HEAD)
     rows = "\n".join(_row(*pair) for pair in _pairs(chapters))
     return (
-        f'<div class="box" tabindex="0"><table class="text">\n<thead><tr>{head}</tr></thead>\n'
+        f'<div class="box" tabindex="0"><table class="text stack">\n<thead><tr>{head}</tr></thead>\n'
         f'<tbody>\n{rows}\n</tbody>\n</table></div>\n<p class="note">{_NOTE}</p>'
     )
 
@@ -55,7 +55,9 @@ def _pairs(chapters: Chapters) -> list[tuple[Heading, Verdict]]:
 
 def _row(heading: Heading, verdict: Verdict) -> str:
     cells = [escape(heading.source), *map(escape, _facts(verdict)), badge(verdict.verdict)]
-    rest = "".join(f"<td>{cell}</td>" for cell in cells)
+    # On a phone the cells stand below one another, each after the name of its column.
+    named = zip(_HEAD[1:], cells, strict=True)
+    rest = "".join(f'<td data-head="{name}">{cell}</td>' for name, cell in named)
     return f'<tr><th scope="row">{_link(heading, heading.name)}</th>{rest}</tr>'
 
 

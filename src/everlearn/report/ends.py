@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from everlearn.report.lines import Line
-from everlearn.report.style import SMALL, TEXT, WIDTH
+from everlearn.report.style import SMALL, TEXT, WIDTH, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LONGEST = 22  # letters that fit beside the plot
+_LONGEST = 185  # pixels of a label that fits beside the plot
 _GAP = TEXT + 3
 _HANDLE = 56  # pixels for a line before its label
 
@@ -22,12 +22,12 @@ class Legend:
 
     def __init__(self, labels: Sequence[str]) -> None:
         """Find out how many columns of labels have room."""
-        self.columns = _columns([len(label) for label in labels])
-        self.height = 12 + 1.55 * SMALL * -(-len(labels) // self.columns)  # pixels
+        self.columns = _columns([text_width(label, SMALL) for label in labels])
+        self.height = 18 + 1.55 * SMALL * -(-len(labels) // self.columns)  # pixels
 
     def write(self, axes: Axes) -> None:
         """Write the legend of what is drawn in the axes."""
-        corner = (0, 1.01)
+        corner = (0, 1.02)
         axes.legend(loc="lower left", bbox_to_anchor=corner, borderaxespad=0, ncols=self.columns)
 
 
@@ -49,8 +49,8 @@ class Ends:
     @property
     def right(self) -> float:
         """Pixels needed beside the plot."""
-        longest = max(len(line.label) for line in self.lines)
-        return 24.0 if self.places is None else 20 + 0.6 * TEXT * longest
+        longest = max(text_width(line.label, TEXT) for line in self.lines)
+        return 24.0 if self.places is None else 16 + longest
 
     @property
     def above(self) -> float:
@@ -76,17 +76,17 @@ class Ends:
 
     def _beside(self) -> list[float] | None:
         together = len({float(line.x[-1]) for line in self.lines}) == 1
-        if not together or max(len(line.label) for line in self.lines) > _LONGEST:
+        if not together or max(text_width(line.label, TEXT) for line in self.lines) > _LONGEST:
             return None
         return spread([self._pixel(line) for line in self.lines], _GAP)
 
 
-def _columns(lengths: Sequence[int]) -> int:
+def _columns(lengths: Sequence[float]) -> int:
     """How many columns of labels, filled one after the other, are as wide as the plot."""
     for columns in range(min(4, len(lengths)), 1, -1):
         rows = -(-len(lengths) // columns)
         longest = [max(lengths[top : top + rows]) for top in range(0, len(lengths), rows)]
-        if sum(_HANDLE + 0.6 * SMALL * letters for letters in longest) <= WIDTH - 80:
+        if sum(_HANDLE + pixels for pixels in longest) <= WIDTH - 64:
             return columns
     return 1
 

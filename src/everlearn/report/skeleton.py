@@ -5,12 +5,12 @@ from __future__ import annotations
 from string import Template
 
 STYLE = """
-body { max-width: 64rem; margin: 3rem auto; padding: 0 1.25rem; background: var(--paper);
+body { max-width: 72rem; margin: 3rem auto; padding: 0 1.25rem; background: var(--paper);
   color: var(--ink); font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", sans-serif; }
 h1 { margin: 0; font-size: 2.2rem; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 3.5rem 0 0; font-size: 1.4rem; }
 h3 { margin: 2rem 0 0; font-size: 1.05rem; }
-p { margin: .3rem 0 1rem; color: var(--faint); overflow-wrap: anywhere; }
+p { max-width: 48rem; margin: .3rem 0 1rem; color: var(--faint); overflow-wrap: anywhere; }
 .note { font-size: .85rem; }
 .box { overflow-x: auto; }
 .box svg { display: block; width: 100%; height: auto; min-width: 28rem; max-width: 46rem; }
@@ -28,11 +28,14 @@ th:first-child { padding-left: 0; text-align: left; position: sticky; left: 0;
   background: var(--paper); }
 tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
 table.text td { text-align: left; white-space: normal; vertical-align: top; min-width: 5rem; }
-table.text th { text-align: left; vertical-align: top; }
+table.text td:nth-child(3) { min-width: 13rem; }
+table.text th { text-align: left; vertical-align: top; min-width: 0; }
 a { color: var(--blue); }
 .badge, .source { display: inline-block; padding: 0 .55rem; border: 1px solid var(--rule);
   border-radius: 1rem; font-size: .8rem; line-height: 1.5rem; white-space: nowrap; }
-.badge { font-weight: 600; color: var(--tone); border-color: var(--tone); }
+.badge { font-weight: 600; color: var(--ink); border-color: var(--tone); }
+.badge::before { content: ""; display: inline-block; width: .6em; height: .6em;
+  margin-right: .45em; border-radius: 50%; background: var(--tone); }
 .better { --tone: var(--green); }
 .equal { --tone: var(--blue); }
 .worse { --tone: var(--vermilion); }
@@ -60,6 +63,11 @@ dd { margin: 0; overflow-wrap: anywhere; }
   body { margin-top: 1.5rem; }
   h1 { font-size: 1.7rem; }
   .box { scrollbar-width: thin; }
+  .stack thead { display: none; }
+  .stack tr { display: block; padding: .6rem 0; border-bottom: 1px solid var(--rule); }
+  .stack th, table.stack td { display: block; padding: .1rem 0; border: 0; }
+  .stack td { overflow-wrap: anywhere; }
+  .stack td::before { content: attr(data-head) ": "; color: var(--faint); }
 }
 """
 

@@ -47,7 +47,7 @@ _MARKERS = "osD^vP*X<>ph"
 _DASHES = ("-", "--", "-.", ":")
 # A method's place is its look on every page; neighbours are compared most and differ in colour.
 _METHODS = (
-    "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "der++", "dcl-plus",
+    "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "dcl-plus", "der++",
     "si", "l2p-lite", "contrastive", "agem", "icarl", "gdumb", "nearest-mean", "der",
     "online-ewc", "l2", "cumulative", "er-balanced", "gem", "pcr", "hpcr", "rehearsal-free", "l2p",
 )  # fmt: skip
@@ -58,6 +58,20 @@ def stride(count: int, most: int) -> int:
     """Step over so many things that at most `most` are left: 1, 2, 5, 10, 20 ..."""
     steps = (digit * int(10**power) for power in range(20) for digit in (1, 2, 5))
     return next(step for step in steps if count <= step * most)
+
+
+def text_width(words: str, size: float) -> float:
+    """Bound the pixels that a line of words takes in the font of figures."""
+    return sum(_letter_width(letter) for letter in words) * size
+
+
+def _letter_width(letter: str) -> float:
+    """A letter's share of the font's size, of DejaVu Sans, the widest of the fonts in use."""
+    if letter in "ijl.,:;'|! ":
+        return 0.34
+    if letter in "ftr-()[]":
+        return 0.42
+    return 1.02 if letter in "mwMW%@+" or not letter.isascii() else 0.66
 
 
 def choose_inks(methods: Mapping[str, str]) -> dict[str, Ink]:

@@ -41,9 +41,10 @@ def _task(row: Row) -> dict[str, float | None]:
 
 def _exams(row: Row, seen: Sequence[Row]) -> dict[str, float | None]:
     """Accuracies and the summary so far, where the learner was tested after the task."""
-    matrix, learned = table(seen), row["learned"]
-    if learned not in matrix.learned[-1:]:
+    learned = row["learned"]
+    if not any(r["kind"] == "test" and r["learned"] == learned for r in reversed(seen)):
         return {}
+    matrix = table(seen)
     points = pooled(matrix)
     # One shot and open set are measured now and then: an old number must not look like a new one.
     now = [r for r in seen if r["kind"] not in _FINALS or r["learned"] == learned]

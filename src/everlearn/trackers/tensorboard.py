@@ -10,6 +10,8 @@ from typing import Any
 from everlearn.trackers.origin import Config, flat, logs
 from everlearn.trackers.tracker import told
 
+_NAME = "events.out.tfevents."
+
 
 class TensorBoard:
     """Event files of one run, one a session."""
@@ -17,14 +19,15 @@ class TensorBoard:
     def __init__(self, folder: Path, config: Config, first: int) -> None:
         """Begin an event file; what older ones hold from the step `first` on counts no more."""
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         with told("tensorboard", OSError):
-            self._writer = EventFileWriter(str(logs(folder) / "tensorboard"))
+            self._file = _new_file(logs(folder) / "tensorboard").open("xb")
+            self._records = RecordWriter(self._file)
+            self._add(Event(wall_time=time(), file_version="brain.Event:2"))
             again = SessionLog(status=SessionLog.START)
-            self._writer.add_event(Event(wall_time=time(), step=first, session_log=again))
-            self._writer.add_event(Event(wall_time=time(), summary=_hyper_parameters(config)))
-            self._writer.flush()
+            self._add(Event(wall_time=time(), step=first, session_log=again))
+            self._add(Event(wall_time=time(), summary=_hyper_parameters(config)))
 
     def write(self, step: int, numbers: Mapping[str, float]) -> None:
         """Write numbers at a step; they are in the file at once."""
@@ -33,15 +36,23 @@ class TensorBoard:
 
         values = [Summary.Value(tag=name, simple_value=n) for name, n in numbers.items()]
         with told("tensorboard", OSError):
-            self._writer.add_event(
-                Event(wall_time=time(), step=step, summary=Summary(value=values))
-            )
-            self._writer.flush()
+            self._add(Event(wall_time=time(), step=step, summary=Summary(value=values)))
 
     def close(self, finished: bool) -> None:
         """End the file."""
         with told("tensorboard", OSError):
-            self._writer.close()
+            self._file.close()
+
+    def _add(self, event: Any) -> None:
+        self._records.write(event.SerializeToString())
+        self._file.flush()
+
+
+def _new_file(place: Path) -> Path:
+    """A name that sorts after all others there, in which order TensorBoard reads them."""
+    place.mkdir(exist_ok=True)
+    numbers = [int(path.name.split(".")[3]) for path in place.glob(f"{_NAME}*")]
+    return place / f"{_NAME}{max([int(time()), *(n + 1 for n in numbers)]):010}.everlearn"
 
 
 def _hyper_parameters(config: Config) -> Any:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from everlearn.report.spread import Floats
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import LogLocator
 
 LEFT, BELOW = 56, 52  # pixels beside and below a plot, for its axes
 
@@ -27,11 +30,19 @@ def number_across(axes: Axes, values: Iterable[ArrayLike], log: bool) -> None:
     found = np.concatenate([np.ravel(value) for value in values])
     if log:
         check_positive(found)
-        axes.set_xscale("log")
-        axes.minorticks_off()
+        axes.set_xscale("log", subs=[])
+        axes.xaxis.set_major_locator(_powers(found))
     elif (found == np.rint(found)).all():
         axes.locator_params("x", integer=True)
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
+
+
+def _powers(values: Floats) -> LogLocator:
+    """Powers of ten, on a short axis also twice and five times them: else it is almost bare."""
+    from matplotlib.ticker import LogLocator
+
+    near = np.max(values) < 500 * np.min(values)
+    return LogLocator(subs=(1.0, 2.0, 5.0) if near else (1.0,))
 
 
 def short(value: float) -> str:

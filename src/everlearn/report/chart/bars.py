@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+from everlearn.report import numbers
 from everlearn.report.chart.axis import BELOW, reach, short
 from everlearn.report.figure import drawing, new_figure, place, to_svg
-from everlearn.report.numbers import plain
-from everlearn.report.style import FAINT, INK, SMALL, TEXT, WIDTH, choose_inks
+from everlearn.report.style import INK, SMALL, TEXT, WIDTH, choose_inks, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +40,8 @@ def draw_bars(bars: Sequence[Bar], name: str, x: str, words: str) -> str:
     if not bars:
         raise ValueError("a chart needs a bar, found none; leave the chart out")
     labels = ["\n".join(wrap(bar.label, _LETTERS)) or " " for bar in bars]
-    left = 24 + 0.6 * TEXT * max(len(line) for label in labels for line in label.split("\n"))
-    tall = sum(_BAR if "\n" not in label else 1.4 * _BAR for label in labels)
+    left = 16 + max(text_width(line, TEXT) for label in labels for line in label.split("\n"))
+    tall = len(bars) * max(_BAR, 1.35 * TEXT * max(label.count("\n") + 1 for label in labels))
     with drawing(name):
         figure = new_figure(WIDTH, round(BELOW + tall + _TOP))
         axes = figure.subplots()
@@ -54,6 +54,8 @@ def draw_bars(bars: Sequence[Bar], name: str, x: str, words: str) -> str:
 
 def _plot(axes: Axes, bars: Sequence[Bar]) -> None:
     inks = choose_inks({bar.label: bar.method for bar in bars})
+    small = all(abs(bar.value) <= 1 for bar in bars)
+    words = numbers.share if small else numbers.plain
     axes.grid(False)
     axes.grid(True, axis="x")
     axes.set_xlim(*reach([(bar.value, bar.low, bar.high) for bar in bars]))
@@ -61,8 +63,9 @@ def _plot(axes: Axes, bars: Sequence[Bar]) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
     for row, bar in enumerate(bars):
         axes.barh(row, bar.value, 0.6, color=inks[bar.label].color)
-        axes.plot((bar.low, bar.high), (row, row), color=FAINT, linewidth=2, marker="|")
+        ends = (bar.low, bar.high)
+        axes.plot(ends, (row, row), color=INK, linewidth=1, marker="|", markersize=9)
         end = (max(bar.value, bar.high, 0), row)
         axes.annotate(
-            plain(bar.value), end, (6, 0), textcoords="offset points", va="center", fontsize=SMALL
+            words(bar.value), end, (6, 0), textcoords="offset points", va="center", fontsize=SMALL
         )

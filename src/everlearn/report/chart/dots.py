@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from everlearn.report.chart.axis import BELOW, LEFT, check_positive, number_across, reach
-from everlearn.report.chart.room import Box, find_room
+from everlearn.report.chart.room import Name, find_room
 from everlearn.report.ends import Legend
 from everlearn.report.figure import drawing, new_figure, place, to_svg
 from everlearn.report.spread import Floats
-from everlearn.report.style import FAINT, SMALL, TALL, WIDTH, choose_inks
+from everlearn.report.style import FAINT, PAPER, SMALL, TALL, WIDTH, choose_inks, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ABOVE, _RIGHT = 12, 24  # pixels
 _WIDE = WIDTH - LEFT - _RIGHT
+_PATCH = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # no rule runs through a name
+_LEAD = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.75, "shrinkA": 0, "shrinkB": 4}
 
 
 class Dot(NamedTuple):
@@ -42,24 +44,21 @@ def draw_dots(dots: Sequence[Dot], name: str, x: str, y: str, words: str, log: b
     """
     if not dots:
         raise ValueError("a chart needs a dot, found none; leave the chart out")
-    limits = _limits([dot.x for dot in dots], log), reach([[dot.y for dot in dots]])
+    limits = _limits([dot.x for dot in dots], log), _heights([dot.y for dot in dots])
     places = _pixels(dots, *limits, log)
-    boxes = find_room(places, [_width(dot.label) for dot in dots], SMALL + 4, (_WIDE, TALL))
+    widths = [text_width(dot.label, SMALL) + 4 for dot in dots]
+    names = find_room(places, widths, SMALL + 4, (_WIDE, TALL))
     legend = Legend([dot.label for dot in dots])
     with drawing(name):
-        above = legend.height if boxes is None else _ABOVE
+        above = legend.height if names is None else _ABOVE
         figure = new_figure(WIDTH, round(BELOW + TALL + above))
         axes = figure.subplots()
         place(axes, LEFT, BELOW, _WIDE, TALL)
         number_across(axes, [[dot.x for dot in dots]], log)
         axes.set(xlabel=x, ylabel=y, xlim=limits[0], ylim=limits[1])
         _plot(axes, dots)
-        legend.write(axes) if boxes is None else _name(axes, dots, places, boxes)
+        legend.write(axes) if names is None else _write(axes, dots, places, names)
         return to_svg(figure, words)
-
-
-def _width(label: str) -> float:
-    return 0.6 * SMALL * len(label) + 4
 
 
 def _limits(values: Sequence[float], log: bool) -> tuple[float, float]:
@@ -69,6 +68,12 @@ def _limits(values: Sequence[float], log: bool) -> tuple[float, float]:
     low, high = np.log10(min(values)), np.log10(max(values))
     room = max(0.2, 0.08 * (high - low))
     return float(10 ** (low - room)), float(10 ** (high + room))
+
+
+def _heights(values: Sequence[float]) -> tuple[float, float]:
+    """Ends of the axis upwards, with room for a name below the lowest dot."""
+    low, high = reach([values])
+    return low - 0.08 * (high - low), high
 
 
 def _pixels(
@@ -92,11 +97,18 @@ def _plot(axes: Axes, dots: Sequence[Dot]) -> None:
         )  # fmt: skip
 
 
-def _name(axes: Axes, dots: Sequence[Dot], places: Floats, boxes: Sequence[Box]) -> None:
-    for dot, (x, y), box in zip(dots, places, boxes, strict=True):
-        shift = (box.left + 2 - x, box.low + box.height / 2 - y)
+def _write(axes: Axes, dots: Sequence[Dot], places: Floats, names: Sequence[Name]) -> None:
+    for dot, (x, y), (box, line) in zip(dots, places, names, strict=True):
+        # Names end or begin beside their dot, whatever the reader's font makes of their width.
+        before = box.left + box.width / 2 < x
+        edge = box.left + box.width - 2 if before else box.left + 2
         axes.annotate(
-            dot.label, (dot.x, dot.y), shift, textcoords="offset points", va="center",
-            fontsize=SMALL,
-            arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.75} if box.far else None,
+            dot.label, (dot.x, dot.y), (edge - x, box.low + box.height / 2 - y),
+            textcoords="offset points", va="center", ha="right" if before else "left",
+            fontsize=SMALL, bbox=_PATCH,
         )  # fmt: skip
+        if line:
+            axes.annotate(
+                "", (dot.x, dot.y), (line[1][0] - x, line[1][1] - y),
+                textcoords="offset points", arrowprops=_LEAD,
+            )  # fmt: skip

@@ -11,7 +11,7 @@ from everlearn.report.chart.axis import BELOW, LEFT, number_across, reach
 from everlearn.report.ends import Ends
 from everlearn.report.figure import drawing, new_figure, place, to_svg
 from everlearn.report.lines import Line
-from everlearn.report.style import TALL, WIDTH, choose_inks, stride
+from everlearn.report.style import TALL, WIDTH, choose_inks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,12 +63,13 @@ def plot_lines(axes: Axes, lines: Sequence[Line], bounds: tuple[float, float] = 
     """Draw lines and bands into axes that go from one bound to the other."""
     inks = choose_inks({line.label: line.method for line in lines})
     for number, line in enumerate(lines):
-        ink, every = inks[line.label], stride(len(line.x), _MOST_MARKERS)
+        ink, many = inks[line.label], len(line.x) > _MOST_MARKERS
         axes.fill_between(line.x, line.low, line.high, color=ink.color, alpha=0.15, linewidth=0)
-        # Each line starts its markers elsewhere: lines that cover one another show through.
+        # Markers come at equal distances, and each line starts them elsewhere: lines that cover one
+        # another show through.
         axes.plot(
             line.x, line.mean, ink.dashes, color=ink.color, label=line.label, linewidth=2,
-            marker=ink.marker, markersize=5, markevery=(number % every, every),
+            marker=ink.marker, markersize=6, markevery=(0.03 * (number % 4), 0.12) if many else None,
             solid_capstyle="round", clip_on=False,
         )  # fmt: skip
     axes.set_ylim(*bounds)

@@ -1,0 +1,207 @@
+"""The page in a real browser: wide and narrow, light and dark, alone with itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from everlearn.report import (
+    VERDICTS,
+    Bar,
+    Chapter,
+    Dot,
+    Figure,
+    Heading,
+    Line,
+    Table,
+    Verdict,
+    draw_bars,
+    draw_dots,
+    draw_lines,
+    group_runs,
+    load_runs,
+    write_book,
+)  # fmt: skip
+
+pytest.importorskip("matplotlib")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is on PATH"),
+]
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run", "--disable-extensions",
+)  # fmt: skip
+PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
+VIEWS = [*product((1280, 390), PAPER)]
+# Every text of a figure that reaches over its edge, or touches another text of it.
+CUT = """[...document.querySelectorAll("figure svg")].flatMap(svg => {
+  const edge = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
+  const out = texts.filter(([, r]) => r.left < edge.left - 1 || r.right > edge.right + 1
+    || r.top < edge.top - 1 || r.bottom > edge.bottom + 1);
+  const met = texts.filter(([, r], i) => texts.some(([, q], j) => j < i
+    && r.left < q.right - 1 && q.left < r.right - 1 && r.top < q.bottom - 3 && q.top < r.bottom - 3));
+  return [...out, ...met].map(([words]) => words);
+})"""
+
+
+class Browser:
+    """A page of Chromium, spoken to through a pipe: messages of JSON that end with a zero."""
+
+    def __init__(self, home: Path) -> None:
+        self.read, theirs = os.pipe()
+        mine, self.write = os.pipe()
+        command = f'exec "$0" "$@" 3<&{mine} 4>&{theirs}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", command, str(CHROMIUM), *FLAGS, f"--user-data-dir={home}"],
+            pass_fds=(mine, theirs), stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(mine)
+        os.close(theirs)
+        self.events: list[dict[str, Any]] = []
+        self._rest, self._count, self._session = b"", 0, ""
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        asked = self.ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = asked["sessionId"]
+        for name in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{name}.enable")
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a command and wait for its answer."""
+        self._count += 1
+        message = {"id": self._count, "method": method, "params": params}
+        session = {"sessionId": self._session} if self._session else {}
+        os.write(self.write, json.dumps(message | session).encode() + b"\0")
+        while True:
+            found = self._receive()
+            if found.get("id") == self._count:
+                assert "error" not in found, found
+                return found["result"]
+
+    def load(self, url: str) -> None:
+        """Open a page and wait until it is there."""
+        self.events.clear()
+        self.ask("Page.navigate", url=url)
+        while not self.told("Page.loadEventFired"):
+            self._receive()
+
+    def value(self, code: str) -> Any:
+        """Evaluate an expression on the page."""
+        return self.ask("Runtime.evaluate", expression=code, returnByValue=True)["result"].get(
+            "value"
+        )
+
+    def told(self, name: str) -> list[dict[str, Any]]:
+        """What the page has told since it was loaded."""
+        return [event["params"] for event in self.events if event.get("method") == name]
+
+    def close(self) -> None:
+        """End the browser."""
+        os.write(self.write, b'{"id": 0, "method": "Browser.close"}\0')
+        self.process.wait(20)
+        os.close(self.write)
+        os.close(self.read)
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            got = os.read(self.read, 1 << 16)
+            assert got, "the browser has gone"
+            self._rest += got
+        line, _, self._rest = self._rest.partition(b"\0")
+        found: dict[str, Any] = json.loads(line)
+        self.events.append(found)
+        return found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Browser]:
+    found = Browser(tmp_path_factory.mktemp("chromium"))
+    yield found
+    found.close()
+
+
+def _figures() -> list[Figure]:
+    rise = np.linspace(0.1, 0.9, 50)
+    methods = (
+        "dcl",
+        "er",
+        "ewc",
+        "lwf",
+        "si",
+        "joint",
+        "agem",
+        "icarl",
+        "gdumb",
+        "der",
+        "l2",
+        "gem",
+    )
+    lines = [
+        Line(f"{m}, memory 5000", m, np.arange(1, 51), rise**k, rise**k * 0.9, rise**k)
+        for k, m in enumerate(methods, 1)
+    ]
+    random = np.random.default_rng(0)
+    dots = [Dot(m, m, 10 ** random.uniform(5, 8), float(random.random() ** 3)) for m in methods]
+    bars = [Bar(f"{m}, with a label that is long", m, 0.5, 0.4, 0.6) for m in methods]
+    return [
+        Figure(draw_lines(lines, "many", "tasks", "accuracy", "w", log=True), "many"),
+        Figure(draw_lines(lines[::4], "few", "tasks", "accuracy", "w"), "few"),
+        Figure(draw_dots(dots, "dots", "bytes", "accuracy", "w"), "dots"),
+        Figure(draw_bars(bars, "bars", "accuracy", "w"), "bars"),
+    ]
+
+
+@pytest.fixture
+def page(write_run, tmp_path) -> Path:
+    for method in ("dcl", "er", "ewc", "lwf", "a-method-of-a-long-name-without-a-break" * 3):
+        write_run(f"runs/{method[:9]}", method)
+    groups = group_runs(load_runs(tmp_path / "runs"))
+    long = "statement " * 20 + "w" * 90
+    verdicts = [Verdict(long, "0.95", "0.96", verdict, long) for verdict in VERDICTS]
+    wide = Table("T", [f"column {k}" for k in range(20)], [["0.123456789"] * 20], "n" * 120)
+    chapter = Chapter(_figures(), [wide], (), verdicts, groups[0].runs, ["x" * 99], long)
+    heading = Heading("fig4", "A title " * 9, "Figure 4", long, "everlearn " * 30, "an hour")
+    return write_book(tmp_path / "out", "Book", long, groups, [(heading, chapter)], "make " * 40)
+
+
+@pytest.mark.parametrize(("width", "shade"), VIEWS)
+def test_the_page_fits_is_quiet_and_asks_nobody(browser, page, width, shade):
+    browser.ask(
+        "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
+        mobile=width < 500,
+    )  # fmt: skip
+    media = [{"name": "prefers-color-scheme", "value": shade}]
+    browser.ask("Emulation.setEmulatedMedia", features=media)
+    browser.load(page.as_uri())
+    browser.value("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    assert browser.value("innerWidth") == width
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value("getComputedStyle(document.body).backgroundColor") == PAPER[shade]
+    assert browser.value("document.querySelectorAll('.copy button').length") > 0
+    assert browser.value(CUT) == []
+    assert browser.told("Runtime.exceptionThrown") == browser.told("Runtime.consoleAPICalled") == []
+    assert browser.told("Log.entryAdded") == []
+    asked = {event["request"]["url"] for event in browser.told("Network.requestWillBeSent")}
+    assert {url for url in asked if not url.startswith("data:")} == {page.as_uri()}
+
+
+def test_no_source_or_link_leads_to_a_host(page):
+    assert re.findall(r'(?:src|href)=["\']?(?:https?:)?//', page.read_text()) == []
+
+
+def test_links_lead_to_their_chapter(browser, page):
+    browser.load(page.as_uri() + "#fig4")
+    assert abs(browser.value("document.getElementById('fig4').getBoundingClientRect().top")) < 5

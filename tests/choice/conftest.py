@@ -22,7 +22,7 @@ from everlearn.cli import run
 
 SMALL = QuestionSet(seed=3, sizes=(2, 4), each=3, canvas=Canvas(size=16))
 KEY = "sk-very-secret-0123456789"
-FAST = ("--wait", "0.001", "--timeout", "0.3")
+FAST = ("--wait", "0.001", "--timeout", "10")
 Act = Callable[["Handler"], None]
 
 
@@ -136,6 +136,12 @@ def read_answers(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole]
 
 
+def babble(handler: Handler) -> None:
+    """Say something that is not HTTP."""
+    handler.wfile.write(b"hello\r\n\r\n")
+    handler.close_connection = True
+
+
 @pytest.fixture
 def call() -> Any:
     """Run a command in this process."""
@@ -185,3 +191,4 @@ class Acts:
     """By name, as tests cannot import from here."""
 
     say, raw, hang, cut, drop = map(staticmethod, (say, raw, hang, cut, drop))
+    babble = staticmethod(babble)

@@ -103,7 +103,7 @@ def test_several_questions_are_under_way_at_once(hall: Any, acts: Any) -> None:
         return acts.say(question.answer)
 
     hall.act = act
-    code, _, errors = hall.play("--parallel", "3", "--timeout", "5")
+    code, _, errors = hall.play("--parallel", "3")
     assert (code, hall.asked) == (0, ALL), errors
     assert places(hall.rows()) == ALL
 

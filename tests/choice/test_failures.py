@@ -68,20 +68,23 @@ def failing(hall: Any, acts: Any, act: Any, times_failed: int = 1) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["429", "500", "503", "408", "hang", "cut", "drop", "no JSON", "other JSON", "list"]
+    "name",
+    ["429", "500", "503", "408", "hang", "cut", "drop", "babble", "no JSON", "other JSON", "list"],
 )
 def test_a_failure_that_passes_is_tried_again(hall: Any, acts: Any, name: str) -> None:
     ways = {
         "hang": acts.hang,
         "cut": acts.cut,
         "drop": acts.drop,
+        "babble": acts.babble,
         "no JSON": acts.raw(200, b"<html>Bad gateway</html>"),
         "other JSON": acts.raw(200, {"object": "list"}),
         "list": acts.raw(200, [1]),
     }
     act = ways[name] if name in ways else acts.raw(int(name), {"error": {"message": "busy"}})
     failing(hall, acts, act)
-    code, _, errors = hall.play("--parallel", "6")
+    seconds = "1" if name == "hang" else "10"
+    code, _, errors = hall.play("--parallel", "6", "--timeout", seconds)
     rows = hall.rows()
     assert (code, places(rows)) == (0, ALL), errors
     assert {(row["tries"], row["chosen"] == row["answer"]) for row in rows} == {(2, True)}
@@ -142,7 +145,7 @@ def test_answers_under_way_at_an_error_are_kept(hall: Any, acts: Any) -> None:
         refused.set()
 
     hall.act = lambda question, times: late if question.number == 0 else no
-    code, _, errors = hall.play("--parallel", "2", "--timeout", "5")
+    code, _, errors = hall.play("--parallel", "2")
     assert (code, "1 of 6 answers are kept" in errors) == (2, True)
     assert places(hall.rows()) == {(2, 0): 1}
 
@@ -209,9 +212,10 @@ def test_a_key_that_no_header_holds_is_refused_and_not_quoted(
     assert not hall.asked
 
 
-def test_the_key_follows_no_redirection(hall: Any, acts: Any) -> None:
-    hall.act = lambda question, times: acts.raw(307, b"", Location=f"{hall.url}/elsewhere")
+@pytest.mark.parametrize("status", [302, 307])
+def test_the_key_follows_no_redirection(hall: Any, acts: Any, status: int) -> None:
+    hall.act = lambda question, times: acts.raw(status, b"", Location=f"{hall.url}/elsewhere")
     code, _, errors = hall.play()
     assert (code, len(hall.requests)) == (2, 1)
-    assert "answered 307" in errors
+    assert f"answered {status}" in errors
     assert "give the address that it moved to" in errors

@@ -10,6 +10,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -122,12 +124,28 @@ def test_stopped_by_hand_the_answer_under_way_is_kept(hall: Any, acts: Any) -> N
         acts.say("1")(handler)
 
     hall.act = lambda question, times: late if question.number == 1 else acts.say("1")
-    code, _, errors = hall.play("--timeout", "5")
+    code, _, errors = hall.play()
     assert code == 130
     assert "stopped by hand; 2 of 6 answers are kept" in errors
     assert places(hall.rows()) == hall.asked == {(2, 0): 1, (2, 1): 1}
     hall.act = lambda question, times: acts.say("1")
     assert (hall.play()[0], hall.asked, places(hall.rows())) == (0, ALL, ALL)
+
+
+def test_stopped_while_a_row_is_shown_the_answer_under_way_is_kept(
+    hall: Any, acts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(handler: Any) -> None:
+        time.sleep(0.2)
+        acts.say("1")(handler)
+
+    def show(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("everlearn.cli.ask"), "shown", lambda *_: nullcontext(show))
+    hall.act = lambda question, times: late if question.number == 1 else acts.say("1")
+    assert hall.play("--parallel", "2")[0] == 130
+    assert places(hall.rows()) == hall.asked == {(2, 0): 1, (2, 1): 1}
 
 
 def test_stopped_by_hand_a_long_wait_ends(hall: Any, acts: Any) -> None:

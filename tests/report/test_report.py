@@ -168,6 +168,17 @@ def test_unfinished_runs_are_named(write_run, tmp_path):
     assert "Unfinished, so not to be compared with the others: dcl (1 of 3 tasks), seed 0" in text
 
 
+def test_runs_of_the_beginning_of_a_stream_are_told(write_run, tmp_path):
+    write_run("runs/a", tasks=9, scenario={"name": "class"})
+    text = report(tmp_path / "runs", tmp_path / "out").read_text()
+    assert "a stream of 9 tasks." in text
+    assert "All runs learned it" in text
+    write_run("runs/b", "er", tasks=3, scenario={"name": "class"})
+    text = report(tmp_path / "runs", tmp_path / "out").read_text()
+    assert "a stream of 9 tasks; some runs learned its first 3 only." in text
+    assert "Some runs learned its beginning" in text
+
+
 def test_nothing_tested_yet_says_what_to_do(write_run, tmp_path):
     folder = write_run("a", matrix=[], finish=False)
     with pytest.raises(ValueError, match=rf"nothing was tested yet.*everlearn resume {folder}"):

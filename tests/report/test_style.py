@@ -43,6 +43,13 @@ def test_lines_stand_out_from_the_paper(hue, side):
     assert _contrast(getattr(SHADES[hue], side), getattr(SHADES["paper"], side)) >= 3
 
 
+@pytest.mark.parametrize("name", ["ink", "faint", "blue"])
+@pytest.mark.parametrize("side", ["light", "dark"])
+def test_words_and_links_can_be_read(name, side):
+    """4.5 is what WCAG 2.2 asks for, level AA."""
+    assert _contrast(getattr(SHADES[name], side), getattr(SHADES["paper"], side)) >= 4.5
+
+
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize("side", ["light", "dark"])
 def test_lines_can_be_told_apart(sight, side):

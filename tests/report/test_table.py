@@ -169,13 +169,19 @@ def test_latex_escapes_every_special_sign():
 def test_latex_holds_only_letters_that_it_knows():
     words = to_latex(Table("T", ["é ≤ σ"], [["☃ ’"]], ""))
     assert r"é $\le$ $\sigma$ \\" in words
-    assert "[U+2603] ' " in words
+    assert "U+2603 ' " in words
 
 
 def test_a_title_cannot_leave_its_comment():
-    first, second = to_latex(HOSTILE._replace(title="a\n\\input{x}")).splitlines()[:2]
+    title = "a\r\n\x85\\input{x}"
+    first, second = to_latex(HOSTILE._replace(title=title)).splitlines()[:2]
     assert first.startswith("% a ")
     assert second == r"\begin{tabular}{lr}"
+
+
+@pytest.mark.parametrize("sign", ["[", "*"])
+def test_a_row_does_not_belong_to_the_end_of_the_last(sign):
+    assert f"\n{{{sign}}}2]" in to_latex(HOSTILE._replace(rows=[["a", "b"], [f"{sign}2]", "c"]]))
 
 
 SENTENCES = HOSTILE._replace(text=True)

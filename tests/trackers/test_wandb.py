@@ -49,6 +49,9 @@ def records(path: Path) -> Iterator[Any]:
 
 def sessions(folder: Path) -> list[list[Any]]:
     """The records of every session of a run, in order."""
+    import wandb
+
+    wandb.teardown()  # its own process writes the end of a file when all is said
     paths = sorted(folder.glob("logs/wandb/offline-run-*/*.wandb"), key=lambda p: p.stat().st_mtime)
     return [list(records(path)) for path in paths]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from everlearn.disk import write_file
-from everlearn.report.chapter import Chapter, Heading, chapter_section
-from everlearn.report.contents import list_contents, list_verdicts, overview_table
+from everlearn.report.chapter import chapter_section
+from everlearn.report.contents import Chapters, list_contents, list_verdicts, overview_table
 from everlearn.report.formats import to_html, write_tables
 from everlearn.report.groups import Group
 from everlearn.report.heat import heat_maps
@@ -15,8 +15,6 @@ from everlearn.report.milestones import summary_table
 from everlearn.report.origin import tell_origins
 from everlearn.report.page import Section, write_page
 from everlearn.report.table import Table
-
-Chapters = Sequence[tuple[Heading, Chapter]]
 
 
 def write_book(

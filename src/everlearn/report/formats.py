@@ -15,7 +15,8 @@ _LATEX = {
     "<": r"$<$", ">": r"$>$", "|": r"$|$", "−": "$-$", "–": "--", "—": "---", "…": r"\dots{}",
     "≤": r"$\le$", "≥": r"$\ge$", "≈": r"$\approx$", "×": r"$\times$", "±": r"$\pm$",
     "→": r"$\to$", "µ": r"$\mu$", "μ": r"$\mu$", "θ": r"$\theta$", "σ": r"$\sigma$",
-    "²": "$^2$", "°": r"$^\circ$", "·": r"$\cdot$", "’": "'", "“": "``", "”": "''", "\n": " ",
+    "²": "$^2$", "°": r"$^\circ$", "·": r"$\cdot$", "’": "'", "“": "``", "”": "''",
+    "[": "{[}", "*": "{*}",  # at the start of a row they would belong to the end of the last
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _LAST_LATIN = 0x17F  # LaTeX knows these letters without a package, others stop it
@@ -86,8 +87,9 @@ def _in_markdown(words: str) -> str:
 
 
 def _in_latex(words: str) -> str:
-    return "".join(_LATEX.get(sign) or _letter(sign) for sign in words)
+    return "".join(_LATEX.get(sign) or _letter(sign) for sign in " ".join(words.split()))
 
 
 def _letter(sign: str) -> str:
-    return sign if ord(sign) <= _LAST_LATIN else f"[U+{ord(sign):04X}]"
+    known = sign.isascii() or (sign.isalpha() and ord(sign) <= _LAST_LATIN)
+    return sign if known else f"U+{ord(sign):04X}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -67,11 +68,24 @@ class Step:
         # Graphs run one after another and losses are copied, so all may use the same memory.
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        with steady(), torch.cuda.graph(graph, pool=self._pool):
+        with steady(), undisturbed(), torch.cuda.graph(graph, pool=self._pool):
             loss = self._work(*places).detach()
         with torch.no_grad():
             torch._foreach_copy_(self._changed, before)
         return Graph(places, graph, loss)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Throw nothing away inside: a graph that goes while another is captured spoils the capture."""
+    gc.collect()
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def both_ways(work: Callable[..., Tensor], changed: Iterable[Tensor]) -> tuple[Step, Step]:

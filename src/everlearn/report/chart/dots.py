@@ -57,7 +57,10 @@ def draw_dots(dots: Sequence[Dot], name: str, x: str, y: str, words: str, log: b
         number_across(axes, [[dot.x for dot in dots]], log)
         axes.set(xlabel=x, ylabel=y, xlim=limits[0], ylim=limits[1])
         _plot(axes, dots)
-        legend.write(axes) if names is None else _write(axes, dots, places, names)
+        if names is None:
+            legend.write(axes)
+        else:
+            _write(axes, dots, places, names)
         return to_svg(figure, words)
 
 

@@ -55,7 +55,7 @@ def figure(found: Found) -> Chapter:
         own("Known shapes taken for another", words),
     ]  # fmt: skip
     missing = [] if rows else [PART]
-    return Chapter([], [], pictures(rows), verdicts, [], missing)
+    return Chapter([], [], pictures(rows), verdicts, [], missing, "", found.origins(PART))
 
 
 def _look(lab: Lab, shown: int, classes: int) -> Iterator[Row]:

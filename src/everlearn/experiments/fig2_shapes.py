@@ -42,7 +42,8 @@ def figure(found: Found) -> Chapter:
     ours = "; ".join(f"task {row['task']:,}: tables {row['tables'][:12]}" for row in sums)
     words = "A stream has no end, and all of it follows from its seed"
     verdicts = [statement(words, ours, all(row["again"] for row in sums) if sums else None)]
-    return Chapter([], [], pictures(rows), verdicts, [], note=_NOTE)
+    missing = [] if rows else [PART]
+    return Chapter([], [], pictures(rows), verdicts, [], missing, _NOTE, found.origins(PART))
 
 
 _NOTE = (

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 TITLE, SOURCE = "Regularisation", "Figure 3"
 CLAIM = "LwF, SI and EWC collapse within about ten tasks, whatever their strength; DCL improves."
 _STRENGTHS = (
-    ("lwf", "weight", (1.0, 10.0)),
-    ("si", "strength", (1.0, 10.0)),
-    ("ewc", "strength", (3.0, 30.0)),
+    (LWF, "weight", (1.0, 10.0)),
+    (SI, "strength", (1.0, 10.0)),
+    (EWC, "strength", (3.0, 30.0)),
 )
 
 
 def _stronger(tasks: int) -> tuple[Trial, ...]:
     """Ten and a hundred times the published strength, on the beginning of the stream."""
     return tuple(
-        Trial(
-            f"{method}-{value:g}", method, {name: value}, {"tasks": tasks},
-            label=f"{method.upper()} {value:g}",
+        trial._replace(
+            name=f"{trial.name}-{value:g}", settings={name: value}, most=tasks,
+            label=f"{trial.label}, {value:g}",
         )
-        for method, name, values in _STRENGTHS
+        for trial, name, values in _STRENGTHS
         for value in values
     )  # fmt: skip
 

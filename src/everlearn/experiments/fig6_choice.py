@@ -68,7 +68,8 @@ def figure(found: Found) -> Chapter:
         Figure(one, "All players answered the same questions. Bands: Wilson's 95 % interval.")
         for one in svg
     ]
-    return Chapter(figures, [], [], verdicts, [], missing)
+    origins = found.origins(*map(_part, PLAYERS))
+    return Chapter(figures, [], [], verdicts, [], missing, "", origins)
 
 
 def _part(player: str) -> str:

@@ -44,7 +44,12 @@ def figure(found: Found) -> Chapter:
     better = [group for group in groups if group.label == _PLUS.label]
     verdicts = [
         statement("More passes end higher", listed(ends), rising if whole else None),
-        statement("All rise", listed({g.label: _rise(g) for g in plain}), _all_rise(plain, whole)),
+        statement(
+            "All rise",
+            listed({g.label: _rise(g) for g in plain}),
+            _all_rise(plain, whole),
+            "the last accuracy less the first",
+        ),
         own("DCL+ with one pass", listed({g.label: last_accuracy(g) for g in better})),
     ]
     figures = curves(groups, "fig8", "Accuracy on all tasks so far.")

@@ -37,6 +37,10 @@ SETTINGS = {
     PAPER: Settings(_trials(MIDDLE[PAPER]), {"late": 200}),
 }
 COST = {SMALL: "2 minutes", PAPER: "15 minutes"}
+_WHY = (
+    "none of four settings reaches it; the settings of the paper's code do not learn this stream at all, "
+    "so the difference could not be traced"
+)
 _NOTE = (
     "Late: images and logits are kept when a task ends, as in the package that the paper used; else at "
     "first sight, as the method defines it. The rates are of Adam at the start of a task."
@@ -57,7 +61,7 @@ def figure(found: Found) -> Chapter:
     above = None if plain is None or best is None else best > plain
     verdicts = [
         statement(f"After {late} tasks the best DER++ is above replay", listed(at), above),
-        number(f"Accuracy after {late} tasks, the best DER++", 0.40, best),
+        number(f"Accuracy after {late} tasks, the best DER++", 0.40, best, _WHY),
     ]
     figures = curves(groups, "figA2", "Accuracy on all tasks so far.")
     missing = found.missing(settings.trials)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
+from everlearn.metrics import summarise
 from everlearn.report import Finished, Group, load_run
-from everlearn.results import Row, find_runs
+from everlearn.results import Row
 from everlearn.results.lines import read_lines
 
 PARTS = "parts"
@@ -40,27 +41,23 @@ class Found:
         """The rows of a measurement, less its origin; none where it was not made."""
         return [row for row in self._lines(part) if row["kind"] != ORIGIN]
 
-    def origin(self, part: str) -> Row | None:
-        """Where, when and by which command a measurement was made."""
-        lines = self._lines(part)
-        return lines[0] if lines else None
-
-    def all_runs(self) -> list[Path]:
-        """The folders of all runs."""
-        return find_runs(self.folder)
+    def origins(self, *parts: str) -> dict[str, Row]:
+        """Where, when and by which command measurements were made, those that were."""
+        found = {part: self._lines(part) for part in parts}
+        return {part: lines[0] for part, lines in found.items() if lines}
 
     def _lines(self, part: str) -> list[Row]:
         return read_lines(self.folder / PARTS / f"{part}.jsonl")
 
     def _gather(self, trial: Trial) -> list[Finished]:
         names = [trial.folder(seed) for seed in trial.seeds]
-        runs = [self._run(name, trial.title) for name in names if self._is_done(name)]
-        return [run for run in runs if run.measured]
+        runs = [self._run(name, trial) for name in names if self._is_done(name)]
+        return [run._replace(label=trial.title) for run in runs if run.measured]
 
-    def _run(self, name: str, label: str) -> Finished:
+    def _run(self, name: str, trial: Trial) -> Finished:
         if name not in self._runs:
-            self._runs[name] = load_run(self.folder / name)
-        return self._runs[name]._replace(label=label)
+            self._runs[name] = thin(load_run(self.folder / name), trial.plan.get("every", 1))
+        return self._runs[name]
 
     def _is_done(self, name: str) -> bool:
         return (self.folder / name / "done.json").exists()
@@ -69,6 +66,19 @@ class Found:
 def settings_at(every: dict[str, Settings], scale: str) -> Settings:
     """An experiment's settings at a scale: all but `paper` are those of `small`."""
     return every[PAPER if scale == PAPER else SMALL]
+
+
+def thin(run: Finished, every: int) -> Finished:
+    """Keep the tests after so many tasks and after the last; in between, joint training knows nothing."""
+    last = max((row["learned"] for row in run.rows if row["kind"] == "test"), default=-1)
+    kept = [
+        row
+        for row in run.rows
+        if row["kind"] != "test" or row["learned"] == last or (row["learned"] + 1) % every == 0
+    ]
+    if len(kept) == len(run.rows):
+        return run
+    return run._replace(rows=kept, summary=summarise(kept, run.costs))
 
 
 def label_runs(groups: Sequence[Group]) -> list[Finished]:

@@ -8,7 +8,9 @@ SEEDS = (0, 1, 2)
 DCL = Trial("dcl", "dcl", label="DCL")
 DCL_PLUS = Trial("dcl-plus", "dcl-plus", label="DCL+")
 FINE_TUNING = Trial("fine-tuning", "fine-tuning", most=200)
-LWF, SI, EWC = (Trial(name, name, label=name.upper()) for name in ("lwf", "si", "ewc"))
+LWF = Trial("lwf", "lwf", label="LwF")
+SI = Trial("si", "si", label="SI")
+EWC = Trial("ewc", "ewc", label="EWC")
 AGEM = Trial("agem", "agem", most=200, label="A-GEM")
 # Joint training is done once, so it is tested once.
 JOINT = {

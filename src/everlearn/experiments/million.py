@@ -42,7 +42,8 @@ def figure(found: Found) -> Chapter:
     ours = ", ".join(f"{row['factors']} {row['right'] / row['total']:.3f}" for row in rows)
     classes = rows[0]["classes"] if rows else 0
     verdicts = [own(f"One shot among {classes:,} classes", ours)]
-    return Chapter([], [_table(rows)] if rows else [], [], verdicts, [], [] if rows else [PART])
+    tables, missing = ([_table(rows)], []) if rows else ([], [PART])
+    return Chapter([], tables, [], verdicts, [], missing, "", found.origins(PART))
 
 
 def _table(rows: list[Row]) -> Table:

@@ -13,7 +13,9 @@ from everlearn.experiments import (
     cost,
     fig5_l2p,
     fig7_invariance,
+    figa1_agem,
     figa2_der,
+    table1_one_shot,
 )
 from everlearn.experiments.found import Found, settings_at
 from everlearn.experiments.trial import PAPER, SMALL, Trial
@@ -22,7 +24,7 @@ from everlearn.report.chapter import Chapter, Heading
 from everlearn.report.verdict import Verdict
 
 MARK = "reproduce.json"
-_COMPARED = (cost, figa2_der, fig7_invariance, continuous, fig5_l2p)
+_COMPARED = (cost, figa2_der, figa1_agem, fig7_invariance, continuous, fig5_l2p, table1_one_shot)
 _SMALLER = "a much smaller stream than the paper's"
 
 
@@ -69,9 +71,10 @@ def _beside(verdict: Verdict) -> Verdict:
 
 
 def _main_trials(scale: str, names: Sequence[str]) -> list[Trial]:
-    """The methods to compare in one table: each once."""
+    """The methods to compare in one table: each once, with all its seeds."""
     modules = _COMPARED if len(names) > 1 else [EXPERIMENTS[names[0]]]
     every = [trial for module in modules for trial in settings_at(module.SETTINGS, scale).trials]
+    every.sort(key=lambda trial: len(trial.seeds))
     return list({trial.name: trial for trial in every}.values())
 
 

@@ -62,7 +62,7 @@ def figure(found: Found) -> Chapter:
     figures = [
         Figure(svg, "Bands: Wilson's 95 % interval. Any pose within the ranges of the grid.")
     ]
-    return Chapter(figures, [_table(rows)], [], verdicts, [])
+    return Chapter(figures, [_table(rows)], [], verdicts, [], [], "", found.origins(PART))
 
 
 def _table(rows: list[Row]) -> Table:

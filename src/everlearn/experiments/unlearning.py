@@ -67,7 +67,8 @@ def figure(found: Found) -> Chapter:
     ]
     tables = [_table(rows, groups)] if rows or groups else []
     missing = [*found.missing(settings.trials), *([] if rows else [PART])]
-    return Chapter([], tables, [], verdicts, label_runs(groups), missing)
+    origins = found.origins(PART)
+    return Chapter([], tables, [], verdicts, label_runs(groups), missing, "", origins)
 
 
 def _table(rows: list[Row], groups: list[Group]) -> Table:

@@ -36,4 +36,4 @@ def own(words: str, ours: str, why: str = "no value was published") -> Verdict:
 def listed(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Numbers by name, those that are known."""
     known = {name: value for name, value in values.items() if value is not None}
-    return ", ".join(f"{name} {value:.{digits}f}" for name, value in known.items())
+    return "; ".join(f"{name}: {value:.{digits}f}" for name, value in known.items())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import NamedTuple
 
 from everlearn.report.formats import to_html
 from everlearn.report.load import Finished
 from everlearn.report.numbers import count
-from everlearn.report.origin import tell_origins
+from everlearn.report.origin import tell_origins, tell_part
 from everlearn.report.page import Section, command_box, embed_picture, embed_svg
 from everlearn.report.table import Table
 from everlearn.report.verdict import Verdict, verdict_list
+from everlearn.results import Row
 
 
 class Figure(NamedTuple):
@@ -35,6 +37,7 @@ class Chapter(NamedTuple):
     Attributes:
         runs: those that all of it follows from.
         missing: names of runs that have no rows yet.
+        parts: measurements beside runs, by name: where, when and how each was made.
         note: what a reader must know besides.
     """
 
@@ -45,6 +48,7 @@ class Chapter(NamedTuple):
     runs: Sequence[Finished] = ()
     missing: Sequence[str] = ()
     note: str = ""
+    parts: Mapping[str, Row] = MappingProxyType({})
 
 
 class Heading(NamedTuple):
@@ -82,7 +86,7 @@ def _parts(heading: Heading, chapter: Chapter) -> Iterator[str]:
     yield _missing(chapter.missing)
     yield f'<p class="cost">Cost: {escape(heading.cost)}</p>' if heading.cost else ""
     yield command_box(heading.command)
-    yield _origins(chapter.runs)
+    yield _origins(chapter)
 
 
 def _missing(names: Sequence[str]) -> str:
@@ -90,8 +94,13 @@ def _missing(names: Sequence[str]) -> str:
     return f'<p class="missing">{escape(words)}</p>' if names else ""
 
 
-def _origins(runs: Sequence[Finished]) -> str:
-    if not runs:
+def _origins(chapter: Chapter) -> str:
+    runs, parts = chapter.runs, chapter.parts
+    things = [
+        count(len(those), name) for those, name in ((runs, "run"), (parts, "measurement")) if those
+    ]
+    if not things:
         return ""
-    words = f"Where the numbers come from: {count(len(runs), 'run')}"
-    return f'<details class="origins"><summary>{words}</summary>\n{tell_origins(runs)}</details>'
+    words = f"Where the numbers come from: {' and '.join(things)}"
+    told = "\n".join([tell_origins(runs), *(tell_part(*part) for part in parts.items())])
+    return f'<details class="origins"><summary>{words}</summary>\n{told}</details>'

@@ -14,6 +14,8 @@ from everlearn.report.groups import Group
 from everlearn.report.load import Finished
 from everlearn.report.spread import Floats, Ints, over_images, over_seeds
 
+_MOST = 150  # stretches of a line that is looked at as a whole
+
 
 class Line(NamedTuple):
     """A method's accuracy over time.
@@ -66,8 +68,20 @@ def probe_lines(groups: Sequence[Group]) -> dict[tuple[int, ...], list[Line]]:
         if runs:
             ends = tuple(sorted(ends_of_tasks(runs[0].costs).values()))
             line = _line(group, [_probed(run) for run in runs])
-            found.setdefault(ends, []).append(line)
+            found.setdefault(ends, []).append(thin(line))
     return found
+
+
+def thin(line: Line, most: int = _MOST) -> Line:
+    """A long line by the ends of its dips and peaks: of so many stretches the lowest and the highest."""
+    if len(line.x) <= 2 * most:
+        return line
+    stretches = np.array_split(np.arange(len(line.x)), most)
+    ends = [[s[line.mean[s].argmin()], s[line.mean[s].argmax()]] for s in stretches]
+    kept = np.unique([0, len(line.x) - 1, *np.ravel(ends)])
+    return line._replace(
+        **{name: getattr(line, name)[kept] for name in ("x", "mean", "low", "high")}
+    )
 
 
 def _tested(run: Finished) -> Points:

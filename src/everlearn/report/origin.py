@@ -20,6 +20,14 @@ def tell_origins(runs: Iterable[Finished]) -> str:
     return "\n".join(_run(run) for run in runs)
 
 
+def tell_part(name: str, origin: Row) -> str:
+    """Describe a measurement in a part that opens on a click."""
+    return (
+        f"<details><summary>{escape(name)}</summary>\n{_session(origin)}\n"
+        f"{show_json(origin.get('settings'))}</details>"
+    )
+
+
 def show_json(value: Any) -> str:
     """Show plain values as indented JSON."""
     return f"<pre>{escape(json.dumps(value, indent=1, sort_keys=True))}</pre>"

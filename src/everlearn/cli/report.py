@@ -31,9 +31,19 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Everlearn report",
 ) -> None:
-    """Print a table of runs, and write a plot and a page about them."""
+    """Print a table of runs, and write a plot and a page about them.
+
+    A folder of `everlearn reproduce` gives the page of its experiments.
+    """
     check_plots()
-    write_report(folders, out or folders[0], title)
+    from everlearn.experiments.pages import scale_of, write_pages
+
+    scale = scale_of(folders[0]) if len(folders) == 1 else None
+    if scale is None:
+        write_report(folders, out or folders[0], title)
+        return
+    page = write_pages(folders[0], scale, out or folders[0] / "report")
+    tell(f"open {page} in a browser")
 
 
 def write_report(

@@ -19,6 +19,7 @@ from everlearn.experiments import (
     figa1_agem,
     figa2_der,
     million,
+    overview,
     scenarios,
     separability,
     stability,
@@ -27,6 +28,7 @@ from everlearn.experiments import (
 )
 
 EXPERIMENTS: dict[str, ModuleType] = {
+    "overview": overview,
     "fig2": fig2_shapes,
     "fig3": fig3_regularisation,
     "fig4": fig4_replay,

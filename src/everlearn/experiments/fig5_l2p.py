@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, label_runs
-from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING
+from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING, L2P
 from everlearn.experiments.read import accuracy_at, curves, last_accuracy
-from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import listed
 from everlearn.report.chapter import Chapter
 from everlearn.report.verdict import Verdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TITLE, SOURCE = "Learning to prompt", "Figure 5"
 CLAIM = "L2P is right on fewer than 60 % of the first task after 20 epochs, then falls fast."
-_TRIALS = (DCL_PLUS, Trial("l2p-lite", "l2p-lite", most=100, label="L2P-lite"), FINE_TUNING)
+_TRIALS = (DCL_PLUS, L2P, FINE_TUNING)
 SETTINGS = {
     SMALL: Settings(_TRIALS, {"steps": 21, "batch_size": 16, "early": 2}),
     PAPER: Settings(_TRIALS, {"steps": 9000, "batch_size": 256, "early": 10}),
@@ -32,13 +32,12 @@ WEIGHTS = "vit-lite.npz"
 def run(lab: Lab) -> None:
     """Pre-train the net where its data are, and let all learn."""
     settings = lab.settings(SETTINGS)
-    prompted = settings.trial("l2p-lite")
-    lab.learn(trial for trial in settings.trials if trial is not prompted)
-    if not lab.wants(prompted.folder(0)):
+    lab.learn(trial for trial in settings.trials if trial is not L2P)
+    if not lab.wants(L2P.folder(0)):
         return
     weights = _pretrain(lab, settings.numbers["steps"], settings.numbers["batch_size"])
     if weights:
-        lab.learn([prompted._replace(settings={"weights": weights})])
+        lab.learn([L2P._replace(settings={"weights": weights})])
 
 
 def figure(found: Found) -> Chapter:

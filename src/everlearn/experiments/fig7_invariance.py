@@ -42,11 +42,12 @@ def figure(found: Found) -> Chapter:
             listed({"contrastive": net, "fine-tuning": plain}), slower,
         ),
         statement(
-            "and well above chance", f"{net:.3f}, chance {chance:.4f}" if net is not None else "",
+            "The contrastive net stays well above chance",
+            f"{net:.3f}, chance {chance:.4f}" if net is not None else "",
             None if net is None else net > 5 * chance,
         ),
         statement(
-            "DCL is far above it", listed({"DCL": maps, "contrastive": net}),
+            "DCL is far above the contrastive net", listed({"DCL": maps, "contrastive": net}),
             None if net is None or maps is None else maps > net + 0.1,
         ),
     ]  # fmt: skip

@@ -17,6 +17,7 @@ JOINT = {
     SMALL: Trial("joint", "joint", {"every": 5}, plan={"every": 5}),
     PAPER: Trial("joint", "joint", {"every": 500}, plan={"every": 500}),
 }
+L2P = Trial("l2p-lite", "l2p-lite", most=100, label="L2P-lite")
 CONTRASTIVE = Trial("contrastive", "contrastive", most=200)
 BUFFERS = {SMALL: (20, 50, 100), PAPER: (1000, 2000, 5000, 10_000, 20_000)}
 

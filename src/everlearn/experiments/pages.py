@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from everlearn.disk import write_file
-from everlearn.experiments import (
-    EXPERIMENTS,
-    continuous,
-    cost,
-    fig5_l2p,
-    fig7_invariance,
-    figa1_agem,
-    figa2_der,
-    table1_one_shot,
-)
+from everlearn.experiments import EXPERIMENTS, overview
 from everlearn.experiments.found import Found, settings_at
 from everlearn.experiments.trial import PAPER, SMALL, Trial
 from everlearn.report.book import write_book
@@ -24,7 +15,6 @@ from everlearn.report.chapter import Chapter, Heading
 from everlearn.report.verdict import Verdict
 
 MARK = "reproduce.json"
-_COMPARED = (cost, figa2_der, figa1_agem, fig7_invariance, continuous, fig5_l2p, table1_one_shot)
 _SMALLER = "a much smaller stream than the paper's"
 
 
@@ -48,7 +38,7 @@ def write_pages(folder: Path, scale: str, out: Path, names: Sequence[str] = ()) 
     chapters = [(_heading(name, scale), _chapter(name, found)) for name in chosen]
     groups = found.groups(_main_trials(scale, chosen))
     command = f"everlearn reproduce {'all' if not names else ' '.join(names)} --scale {scale}"
-    return write_book(out, f"Everlearn, scale {scale}", _intro(scale), groups, chapters, command)
+    return write_book(out, _title(scale), _intro(scale), groups, chapters, command)
 
 
 def _heading(name: str, scale: str) -> Heading:
@@ -71,11 +61,13 @@ def _beside(verdict: Verdict) -> Verdict:
 
 
 def _main_trials(scale: str, names: Sequence[str]) -> list[Trial]:
-    """The methods to compare in one table: each once, with all its seeds."""
-    modules = _COMPARED if len(names) > 1 else [EXPERIMENTS[names[0]]]
-    every = [trial for module in modules for trial in settings_at(module.SETTINGS, scale).trials]
-    every.sort(key=lambda trial: len(trial.seeds))
-    return list({trial.name: trial for trial in every}.values())
+    """The methods to compare in one table."""
+    module = overview if len(names) > 1 else EXPERIMENTS[names[0]]
+    return list(settings_at(module.SETTINGS, scale).trials)
+
+
+def _title(scale: str) -> str:
+    return "Everlearn: endless continual learning" + ("" if scale == PAPER else f", scale {scale}")
 
 
 def _intro(scale: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from everlearn.metrics import curve
+from everlearn.metrics import curve, share, wilson
 from everlearn.report import Group
 from everlearn.report.chapter import Figure
 from everlearn.report.chart import draw_lines
@@ -31,11 +31,6 @@ def mean(group: Group, name: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def by_label(groups: Sequence[Group]) -> dict[str, Group]:
-    """Groups by what figures call them."""
-    return {group.label: group for group in groups}
-
-
 def curves(groups: Sequence[Group], name: str, caption: str) -> list[Figure]:
     """Accuracy on all tasks so far against tasks learned; nothing where there are no runs."""
     if not groups:
@@ -47,8 +42,6 @@ def curves(groups: Sequence[Group], name: str, caption: str) -> list[Figure]:
 
 def points(label: str, method: str, x: Sequence[float], counts: Sequence[tuple[int, int]]) -> Line:
     """A line through shares of counts (right, total), with Wilson's intervals."""
-    from everlearn.metrics import share, wilson
-
     right, total = np.array(counts, np.int64).T
     low, high = wilson(right, total)
     return Line(label, method, np.array(x), share(right, total), np.array(low), np.array(high))

@@ -8,7 +8,7 @@ from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING, MIDDLE, replay
 from everlearn.experiments.read import curves, last_accuracy
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.verdicts import own
+from everlearn.experiments.verdicts import listed, own
 from everlearn.report import Table
 from everlearn.report.chapter import Chapter, Figure
 from everlearn.report.numbers import NONE
@@ -30,6 +30,7 @@ def _trials(size: int, streams: dict[str, dict[str, Any]], every: int) -> tuple[
     return tuple(
         trial._replace(
             name=f"{name}-{trial.method}",
+            label=trial.title,
             settings={**trial.settings, **({"epochs": 1} if stream.get("online") else {})},
             stream={"scenario": name, **stream},
             most=None,
@@ -66,9 +67,9 @@ def figure(found: Found) -> Chapter:
     for name, words in _WORDS.items():
         groups = found.groups([trial for trial in trials if trial.stream["scenario"] == name])
         figures += curves(groups, f"scenario-{name}", f"{name.capitalize()}: {words}.")
-        ends |= {(group.method, name): last_accuracy(group) for group in groups}
+        ends |= {(group.label, name): last_accuracy(group) for group in groups}
     every = found.groups(trials)
-    ours = "; ".join(f"{name}, {method} {value:.3f}" for (method, name), value in ends.items())
+    ours = listed({f"{name}, {label}": value for (label, name), value in ends.items()})
     tables = [_table(ends)] if ends else []
     verdicts = [own("Accuracy at the end", ours)]
     return Chapter(figures, tables, [], verdicts, label_runs(every), found.missing(trials))

@@ -34,6 +34,7 @@ CLAIM = (
     "begins."
 )
 _EXAMS = {"every": 1, "one_shot": (), "open_set": False, "finals": ()}
+_SHOWN = ("dcl-plus", "dcl", "er", "fine-tuning")  # more would hide one another
 _COLUMNS = {
     "stability_gap": "stability gap",
     "min_accuracy": "min accuracy",
@@ -80,7 +81,7 @@ def figure(found: Found) -> Chapter:
     if groups:
         svg = draw_bars(bars, "gap-bars", "stability gap", "mean fall of old tasks, by method")
         figures = [Figure(svg, "How far old tasks fall while the next is learned, on average.")]
-        probes = draw_probes(groups)
+        probes = draw_probes([group for group in groups if group.method in _SHOWN])
         figures += (
             [Figure(probes, "The first task, while the others are learned.")] if probes else []
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, label_runs
@@ -11,6 +12,7 @@ from everlearn.experiments.verdicts import number
 from everlearn.metrics import one_shot, share
 from everlearn.report import Finished, Group, Table
 from everlearn.report.chapter import Chapter
+from everlearn.report.numbers import NONE
 
 if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
@@ -65,14 +67,21 @@ def _of_run(run: Finished, tasks: int) -> dict[tuple[str, str, int], float]:
 
 
 def _table(scores: dict[str, dict[tuple[str, str, int], float]], tasks: int) -> Table:
-    keys = sorted(
-        {key for row in scores.values() for key in row},
-        key=lambda key: (key[1] != "grid", key[0] != "standard", key[2]),
-    )
-    head = ["method", *(f"{classes:,} new, {mode}, {factors}" for mode, factors, classes in keys)]
-    rows = [[label, *(f"{row[key]:.4f}" for key in keys)] for label, row in scores.items()]
+    """A row a way of testing, a column a method."""
+    first = next(iter(scores.values()))
+    keys = sorted(first, key=lambda key: (key[1] != "grid", key[0] != "standard", key[2]))
+    rows = [_row(key, list(scores.values())) for key in keys]
     note = (
         f"After {tasks} tasks. Standard: the memory holds the new shapes alone; generalised: the old ones, "
-        "too."
+        "too. Grid: poses as in training; continuous: any between."
     )
-    return Table("One shot", head, rows, note)
+    return Table("One shot", ["new classes", "published", *scores], rows, note)
+
+
+def _row(
+    key: tuple[str, str, int], scores: Sequence[dict[tuple[str, str, int], float]]
+) -> list[str]:
+    mode, factors, classes = key
+    told = _PUBLISHED[mode].get(classes) if factors == "grid" else None
+    cells = [f"{one[key]:.4f}" if key in one else NONE for one in scores]
+    return [f"{classes:,}, {mode}, {factors}", NONE if told is None else f"{told:.2f}", *cells]

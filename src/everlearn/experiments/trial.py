@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -46,13 +46,3 @@ class Settings(NamedTuple):
 
     trials: tuple[Trial, ...] = ()
     numbers: Mapping[str, Any] = NOTHING
-
-    def trial(self, name: str) -> Trial:
-        """Look a trial up by its name."""
-        return {trial.name: trial for trial in self.trials}[name]
-
-
-def named(trials: Iterable[Trial], *names: str) -> tuple[Trial, ...]:
-    """Some trials, in the order of the names."""
-    known = {trial.name: trial for trial in trials}
-    return tuple(known[name] for name in names)

@@ -50,9 +50,9 @@ def _sections(
     intro: str, groups: Sequence[Group], chapters: Chapters, command: str
 ) -> Iterator[Section]:
     yield Section("", intro, "", command)
-    yield Section("Verdicts", "", list_verdicts(chapters))
     if groups:
         yield Section("Summary", "", to_html(summary_table(groups)))
+    yield Section("Verdicts", "", list_verdicts(chapters))
     yield Section("Experiments", "", list_contents(chapters))
     yield from (chapter_section(*pair) for pair in chapters)
     if groups:

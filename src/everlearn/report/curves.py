@@ -44,7 +44,7 @@ def draw_probes(groups: Sequence[Group]) -> str | None:
         for row, (axes, borders) in enumerate(zip(every, panels, strict=True)):
             place(axes, LEFT, sum(heights[row + 1 :]) + BELOW, wide, LOW)
             _draw_borders(axes, borders)
-            plot_lines(axes, panels[borders].lines)
+            plot_lines(axes, panels[borders].lines, markers=False)
             panels[borders].write(axes)
         return to_svg(figure, "accuracy on the first task while training, by method")
 

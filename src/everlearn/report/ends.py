@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from everlearn.report.lines import Line
 from everlearn.report.style import SMALL, TEXT, WIDTH, text_width
 
@@ -84,8 +86,7 @@ class Ends:
 def _columns(lengths: Sequence[float]) -> int:
     """How many columns of labels, filled one after the other, are as wide as the plot."""
     for columns in range(min(4, len(lengths)), 1, -1):
-        rows = -(-len(lengths) // columns)
-        longest = [max(lengths[top : top + rows]) for top in range(0, len(lengths), rows)]
+        longest = [max(part) for part in np.array_split(lengths, columns)]  # as matplotlib does
         if sum(_HANDLE + pixels for pixels in longest) <= WIDTH - 64:
             return columns
     return 1

@@ -59,7 +59,12 @@ def line_figure(
     return figure
 
 
-def plot_lines(axes: Axes, lines: Sequence[Line], bounds: tuple[float, float] = (0, 1)) -> None:
+def plot_lines(
+    axes: Axes,
+    lines: Sequence[Line],
+    bounds: tuple[float, float] = (0, 1),
+    markers: bool = True,
+) -> None:
     """Draw lines and bands into axes that go from one bound to the other."""
     inks = choose_inks({line.label: line.method for line in lines})
     for number, line in enumerate(lines):
@@ -69,8 +74,8 @@ def plot_lines(axes: Axes, lines: Sequence[Line], bounds: tuple[float, float] = 
         # another show through.
         axes.plot(
             line.x, line.mean, ink.dashes, color=ink.color, label=line.label, linewidth=2,
-            marker=ink.marker, markersize=6, markevery=(0.03 * (number % 4), 0.12) if many else None,
-            solid_capstyle="round", clip_on=False,
+            marker=ink.marker if markers else "", markersize=6, solid_capstyle="round", clip_on=False,
+            markevery=(0.03 * (number % 4), 0.12) if many else None,
         )  # fmt: skip
     axes.set_ylim(*bounds)
     axes.margins(x=0.01)

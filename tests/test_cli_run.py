@@ -399,7 +399,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_a_comparison_runs_every_method_and_seed(compared):
     folder, out = compared
     runs_there = {"dcl-seed0", "dcl-seed7", "fine-tuning-seed0", "fine-tuning-seed7"}
-    files = {"index.html", "curves.svg", "curves.png", "table.md"}
+    files = {"index.html", "curves.svg", "curves.png", "table.md", "table.tex"}
     assert {path.name for path in folder.iterdir()} == runs_there | files
     for name in runs_there:
         stream = json.loads((folder / name / "stream.json").read_text())

@@ -45,6 +45,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run", "--disable-extensions",
 )  # fmt: skip
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
+PUBLISHED = Path(__file__).parents[2] / "docs" / "report" / "index.html"
 VIEWS = [*product((1280, 390), PAPER)]
 # Every text of a figure that reaches over its edge, or touches another text of it.
 CUT = """[...document.querySelectorAll("figure svg")].flatMap(svg => {
@@ -179,6 +180,15 @@ def page(write_run, tmp_path) -> Path:
 
 @pytest.mark.parametrize(("width", "shade"), VIEWS)
 def test_the_page_fits_is_quiet_and_asks_nobody(browser, page, width, shade):
+    check(browser, page, width, shade)
+
+
+@pytest.mark.parametrize(("width", "shade"), VIEWS)
+def test_so_does_the_page_of_the_docs(browser, width, shade):
+    check(browser, PUBLISHED, width, shade)
+
+
+def check(browser: Browser, page: Path, width: int, shade: str) -> None:
     browser.ask(
         "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
         mobile=width < 500,

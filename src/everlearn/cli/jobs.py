@@ -99,21 +99,24 @@ def check(job: Job) -> None:
 
 def begin(job: Job) -> None:
     """Start a run in a new folder and see it through."""
-    see_through(_start(job), job.folder, job.name, job.stream.tasks, job.log)
+    from everlearn import runs
+
+    rows = runs.start(
+        job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, **job.settings
+    )
+    see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
 
 
 def ensure(job: Job) -> None:
     """Have a run finished: begin it, go on with it, or leave it when it is done."""
     from everlearn import runs
-    from everlearn.results import Run
 
-    try:
-        rows = _start(job)
-    except FileExistsError:  # the very same run is there: another one is a ValueError
-        if Run.open(job.folder).finished:
-            return
-        rows = runs.resume(job.folder, job.data)
-    see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
+    rows = runs.ensure(
+        job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, job.data,
+        **job.settings,
+    )  # fmt: skip
+    if rows is not None:
+        see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
 
 
 def see_through(
@@ -138,11 +141,3 @@ def read_log(text: str | None) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(","))) if text is not None else ()
     check_trackers(names)
     return names
-
-
-def _start(job: Job) -> Iterable[Row]:
-    from everlearn import runs
-
-    return runs.start(
-        job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, **job.settings
-    )

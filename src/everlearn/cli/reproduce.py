@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everlearn.cli.jobs import see_through
+from everlearn.cli.jobs import read_log, see_through
 from everlearn.cli.report import check_plots
-from everlearn.cli.run import Device
+from everlearn.cli.run import Device, Log
 from everlearn.cli.say import tell
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def reproduce(
         str,
         typer.Option(help="Make these runs and measurements only, with commas; draw nothing."),
     ] = "",
+    log: Log = None,
 ) -> None:
     """Make a figure or table: run what is missing, go on with what was stopped, then draw."""
     if not name:
@@ -50,7 +52,8 @@ def reproduce(
 
     chosen = EXPERIMENTS if name == ALL else {name: find_experiment(name)}
     parts = [part.strip() for part in only.split(",") if part.strip()]
-    lab = Lab(out / scale, scale, device, parts, see_through, data)
+    follow = partial(see_through, log=read_log(log))
+    lab = Lab(out / scale, scale, device, parts, follow, data)
     mark(lab.folder, scale)
     _carry_out(lab, chosen)
     if parts:

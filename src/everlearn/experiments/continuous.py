@@ -24,7 +24,7 @@ CLAIM = (
 JITTER = Trial("dcl-plus-jitter", "dcl-plus", {"jitter": 0.25}, label="DCL+ with jitter")
 _TRIALS = (DCL, DCL_PLUS, JITTER)
 SETTINGS = {
-    SMALL: Settings(_TRIALS, {"classes": 50}),
+    SMALL: Settings(_TRIALS, {"classes": 20}),
     PAPER: Settings(_TRIALS, {"classes": 1000}),
 }
 COST = {SMALL: "1 minute", PAPER: "8 minutes"}

@@ -36,7 +36,9 @@ def figure(found: Found) -> Chapter:
     ends = {group.label: last_accuracy(group) for group in sizes}
     rising = all(a <= b + 0.01 for a, b in pairwise(ends.values()))
     verdicts = [
-        statement("A larger buffer declines later", listed(ends), rising if ends else None),
+        statement(
+            "A larger buffer declines later", listed(ends), rising if len(ends) > 1 else None
+        ),
         statement("The largest declines before the end", _fall(sizes), _declines(sizes)),
     ]
     caption = "Accuracy on all tasks so far; the number is that of images kept."

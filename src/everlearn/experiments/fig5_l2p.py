@@ -19,8 +19,8 @@ TITLE, SOURCE = "Learning to prompt", "Figure 5"
 CLAIM = "L2P is right on fewer than 60 % of the first task after 20 epochs, then falls fast."
 _TRIALS = (DCL_PLUS, L2P, FINE_TUNING)
 SETTINGS = {
-    SMALL: Settings(_TRIALS, {"steps": 21, "batch_size": 16, "early": 2}),
-    PAPER: Settings(_TRIALS, {"steps": 9000, "batch_size": 256, "early": 10}),
+    SMALL: Settings(_TRIALS, {"steps": 21, "batch_size": 16, "tests": 200, "early": 2}),
+    PAPER: Settings(_TRIALS, {"steps": 9000, "batch_size": 256, "tests": 2000, "early": 10}),
 }
 COST = {
     SMALL: "1 minute, with MNIST and Fashion-MNIST",
@@ -35,7 +35,7 @@ def run(lab: Lab) -> None:
     lab.learn(trial for trial in settings.trials if trial is not L2P)
     if not lab.wants(L2P.folder(0)):
         return
-    weights = _pretrain(lab, settings.numbers["steps"], settings.numbers["batch_size"])
+    weights = _pretrain(lab, *(settings.numbers[name] for name in ("steps", "batch_size", "tests")))
     if weights:
         lab.learn([L2P._replace(settings={"weights": weights})])
 
@@ -68,7 +68,7 @@ def figure(found: Found) -> Chapter:
     return Chapter(figures, [], [], [verdict], label_runs(groups), missing, note)
 
 
-def _pretrain(lab: Lab, steps: int, batch_size: int) -> str:
+def _pretrain(lab: Lab, steps: int, batch_size: int, tests: int) -> str:
     """The file of weights, made where it is not there; nothing where there are no data."""
     from everlearn.pretraining import Pretraining, Settings
 
@@ -77,7 +77,7 @@ def _pretrain(lab: Lab, steps: int, batch_size: int) -> str:
         return str(path)
     try:
         settings = Settings(
-            steps, batch_size=batch_size, warm_up=min(200, steps - 1), test_images=2000
+            steps, batch_size=batch_size, warm_up=min(200, steps - 1), test_images=tests
         )
         work = Pretraining(settings, lab.data, lab.device)
     except FileNotFoundError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TITLE, SOURCE = "Equivariant against invariant", "Figure 7"
 CLAIM = "The contrastive net decays, slower than fine-tuning, and stays well above chance; DCL does not."
 SETTINGS = {
-    SMALL: Settings((DCL_PLUS, DCL, CONTRASTIVE, FINE_TUNING), {"late": 5, "classes": 20}),
+    SMALL: Settings((DCL_PLUS, DCL, CONTRASTIVE, FINE_TUNING), {"late": 5, "classes": 15}),
     PAPER: Settings((DCL_PLUS, DCL, CONTRASTIVE, FINE_TUNING), {"late": 100, "classes": 1000}),
 }
 COST = {SMALL: "1 minute", PAPER: "14 minutes"}

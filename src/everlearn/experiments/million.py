@@ -40,7 +40,7 @@ def figure(found: Found) -> Chapter:
     """A table: accuracy, that of the true map, speed, bytes."""
     rows = found.rows(PART)
     ours = ", ".join(f"{row['factors']} {row['right'] / row['total']:.3f}" for row in rows)
-    classes = rows[0]["classes"] if rows else 0
+    classes = found.settings(SETTINGS).numbers["classes"]
     verdicts = [own(f"One shot among {classes:,} classes", ours)]
     tables, missing = ([_table(rows)], []) if rows else ([], [PART])
     return Chapter([], tables, [], verdicts, [], missing, "", found.origins(PART))

@@ -15,18 +15,18 @@ _NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory":
 _MAPS: Knobs = {"net": "convnet", "batch_size": 32, "epochs": 5}
 _OWN: dict[str, Knobs] = {
     "dcl": _MAPS,
-    "dcl-plus": _MAPS,
+    "dcl-plus": _MAPS | {"fit": 3},
     "contrastive": {"batch_size": 64, "epochs": 3, "patience": 0},
     "l2p-lite": {"epochs": 1, "batch_size": 64, "side": 32},
 }
 _STREAM = Stream(
     tasks=5,
-    classes_per_task=4,
+    classes_per_task=3,
     values_per_factor=4,
     canvas=Canvas(size=32),
-    split=(0.8, 0.04, 0.16),
+    split=(0.86, 0.04, 0.1),
 )
-_PLAN = Plan(one_shot=(10, 50), open_set=True, finals=(2,))
+_PLAN = Plan(one_shot=(10, 20), open_set=True)
 
 SCALES: dict[str, Preset] = {
     "tiny": Preset(

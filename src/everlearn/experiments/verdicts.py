@@ -13,7 +13,7 @@ _NO_ROWS = "no rows yet"
 def statement(words: str, ours: str, holds: bool | None, why: str = "") -> Verdict:
     """Whether what a paper says in words is what we see; None where there are no rows."""
     if holds is None:
-        return Verdict(words, "as stated", "not measured", "not comparable", why or _NO_ROWS)
+        return Verdict(words, "as stated", "not measured", "not comparable", _NO_ROWS)
     return Verdict(words, "as stated", ours, "equal" if holds else "worse", why)
 
 
@@ -21,8 +21,8 @@ def number(words: str, published: float, ours: float | None, why: str = "") -> V
     """Compare a number that should be high; it is equal within half of the last figure printed."""
     if ours is None:
         return Verdict(words, f"{published:.2f}", "not measured", "not comparable", _NO_ROWS)
-    word = "equal" if abs(ours - published) <= _MARGIN else "better"
-    word = "worse" if ours < published - _MARGIN else word
+    more = round(ours - published, 9)  # 1.0 - 0.995 is a little over 0.005
+    word = "better" if more > _MARGIN else "worse" if more < -_MARGIN else "equal"
     return Verdict(words, f"{published:.2f}", f"{ours:.4f}", word, why)
 
 

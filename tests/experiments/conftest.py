@@ -1,0 +1,89 @@
+"""Runs of trials written by hand, and all experiments at the smallest scale."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from everlearn.cli import run
+from everlearn.disk import write_file
+from everlearn.experiments.trial import Trial
+from everlearn.results import Run
+from everlearn.results.lines import encode
+
+Rows = Iterable[dict[str, Any]]
+
+
+@pytest.fixture
+def keep(tmp_path: Path) -> Callable[..., Path]:
+    """Write the run of a trial with the rows that are given."""
+
+    def write(trial: Trial, rows: Rows, seed: int = 0, finish: bool = True) -> Path:
+        stream = json.dumps({"everlearn_stream": 1, "seed": seed, "tasks": 500})
+        kept = {"method": trial.method, "settings": {}, "plan": {}, "device": "cpu"}
+        made = Run.create(tmp_path / trial.folder(seed), stream, kept)
+        with made.writing():
+            for row in rows:
+                made.append(row)
+            if finish:
+                made.finish({})
+        return made.folder
+
+    return write
+
+
+@pytest.fixture
+def keep_part(tmp_path: Path) -> Callable[..., Path]:
+    """Write a measurement with the rows that are given."""
+
+    def write(part: str, rows: Rows) -> Path:
+        head = {"kind": "origin", "settings": {}, "command": "everlearn reproduce"}
+        path = tmp_path / "parts" / f"{part}.jsonl"
+        return write_file(path, b"".join(map(encode, [head, *rows])))
+
+    return write
+
+
+class Told(NamedTuple):
+    """What a command came to and what it said."""
+
+    code: int
+    out: str
+    errors: str
+
+
+def call(*arguments: object) -> Told:
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = run([str(argument) for argument in arguments])
+    return Told(code, out.getvalue(), errors.getvalue())
+
+
+@pytest.fixture(scope="session")
+def command() -> Callable[..., Told]:
+    """Run a command line in this process."""
+    return call
+
+
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `everlearn reproduce all --scale tiny`, made once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / "reproduce.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out = shared / "reproduced"
+        if not out.exists():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.delenv("EVERLEARN_DATA", raising=False)
+                told = call("reproduce", "all", "--scale", "tiny", "--out", out, "--device", "cpu")
+            assert told.code == 0, told.errors
+    return out / "tiny"

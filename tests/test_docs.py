@@ -1,4 +1,4 @@
-"""The docs: every example runs, every picture is there and small."""
+"""The docs: every example runs, every picture is there and small, tables that stand twice agree."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from everlearn.experiments import find_experiment
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("README.md")])
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)#]+)\)")
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#:]+)(?:#[^)]*)?\)")
+_SUMMARY = re.compile(r"<!-- summary: from \S+ -->\n(.*?)<!-- end of summary -->", re.DOTALL)
 LARGEST = 300_000
 
 
@@ -61,6 +64,31 @@ def test_every_picture_is_shown():
         for name in _PICTURE.findall(page.read_text())
     }
     assert shown >= {path.resolve() for path in (ROOT / "docs/pictures").iterdir()}
+
+
+def _table(text: str) -> list[dict[str, str]]:
+    """The rows of the first table in a text, cells by the title of their column."""
+    lines = text[text.index("|") :].split("\n\n")[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_the_readme_has_the_reports_summary():
+    found = _SUMMARY.search((ROOT / "README.md").read_text())
+    assert found, "README.md has no table between the marks of the summary"
+    shown = _table(found.group(1))
+    told = _table((ROOT / "docs/report/tables.md").read_text().partition("### Summary")[2])
+    assert shown == [{name: row[name] for name in shown[0]} for row in told]
+
+
+def test_the_page_of_experiments_says_their_files_and_costs():
+    text = (ROOT / "docs/experiments.md").read_text().partition("## All of them")[2]
+    for row in _table(text):
+        module = find_experiment(row["command"].strip("`").removeprefix("everlearn reproduce "))
+        file = f"{module.__name__.rpartition('.')[2]}.py"
+        assert row["file"] == f"[`{file}`](../src/everlearn/experiments/{file})"
+        assert row["figure"] == module.SOURCE
+        assert (row["small"], row["paper"]) == (module.COST["small"], module.COST["paper"])
 
 
 @pytest.mark.slow

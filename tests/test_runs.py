@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +185,93 @@ def test_exams_that_a_stream_cannot_give_leave_no_folder(tmp_path: Path) -> None
     with pytest.raises(ValueError, match="need test images"):
         runs.start(tmp_path / "run", "dcl", stream, PLAN, "cpu", 0.0, **SMALL)
     assert not (tmp_path / "run").exists()
+
+
+def ensure(folder: Path, plan: Plan = PLAN, method: str = "dcl", **changes: Any) -> Any:
+    return runs.ensure(folder, method, STREAM, plan, "cpu", 0.0, **(SMALL | changes))
+
+
+def copy(whole: Path, folder: Path, **changes: Any) -> Path:
+    """A finished run whose settings file says something else."""
+    shutil.copytree(whole, folder)
+    path = folder / "settings.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return folder
+
+
+def test_ensure_begins_a_run_and_goes_on_from_its_last_checkpoint(
+    whole: Path, tmp_path: Path
+) -> None:
+    going = ensure(tmp_path / "run")
+    for row in going:
+        if row["kind"] == "task" and row["learned"] == 1:
+            break
+    going.close()
+    rest = list(ensure(tmp_path / "run"))
+    assert {row["learned"] for row in rest} == {2}
+    assert rows_of(tmp_path / "run") == rows_of(whole)
+    assert Run.open(tmp_path / "run").finished
+
+
+def test_ensure_leaves_a_finished_run_alone(whole: Path) -> None:
+    before = rows_of(whole)
+    assert ensure(whole) is None
+    assert rows_of(whole) == before
+
+
+def test_ensure_leaves_a_run_alone_that_was_finished_on_another_device(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder = copy(whole, tmp_path / "run", device="cuda", save_seconds=99.0)
+    assert ensure(folder) is None
+    assert rows_of(folder) == rows_of(whole)
+
+
+def test_ensure_refuses_a_run_that_is_not_finished_on_another_device(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder = copy(whole, tmp_path / "run", device="cuda")
+    (folder / "done.json").unlink()
+    with pytest.raises(ValueError, match="another run: its setting device"):
+        ensure(folder)
+
+
+def test_ensure_accepts_a_run_that_is_older_than_a_setting(whole: Path, tmp_path: Path) -> None:
+    settings = dict(Run.open(whole).settings["settings"])
+    del settings["jitter"]
+    assert ensure(copy(whole, tmp_path / "run", settings=settings)) is None
+
+
+@pytest.mark.parametrize("asked", [{"epochs": 2}, {"jitter": 0.5}, {"method": "dcl-plus"}])
+def test_ensure_refuses_another_run(whole: Path, asked: dict[str, Any]) -> None:
+    before = rows_of(whole)
+    with pytest.raises(ValueError, match="another run"):
+        ensure(whole, **asked)
+    assert rows_of(whole) == before
+
+
+def test_ensure_refuses_another_stream(whole: Path) -> None:
+    with pytest.raises(ValueError, match="another run: its stream seed is 0, not 1"):
+        runs.ensure(whole, "dcl", STREAM.with_changes(seed=1), PLAN, "cpu", 0.0, **SMALL)
+
+
+@pytest.mark.parametrize(("there", "asked"), [(1, 2), (1, 3), (2, 4)])
+def test_ensure_accepts_a_run_that_was_tested_more_often(
+    whole: Path, tmp_path: Path, there: int, asked: int
+) -> None:
+    plan = Run.open(whole).settings["plan"] | {"every": there}
+    assert ensure(copy(whole, tmp_path / "run", plan=plan), replace(PLAN, every=asked)) is None
+
+
+@pytest.mark.parametrize(("there", "asked"), [(2, 1), (2, 3), (4, 2)])
+def test_ensure_refuses_a_run_that_was_tested_less_often(
+    whole: Path, tmp_path: Path, there: int, asked: int
+) -> None:
+    plan = Run.open(whole).settings["plan"] | {"every": there}
+    with pytest.raises(ValueError, match="another run"):
+        ensure(copy(whole, tmp_path / "run", plan=plan), replace(PLAN, every=asked))
+
+
+def test_ensure_refuses_a_run_with_other_exams(whole: Path) -> None:
+    with pytest.raises(ValueError, match="another run: its setting plan"):
+        ensure(whole, replace(PLAN, one_shot=(5,)))

@@ -57,6 +57,7 @@ def reproduce(
     mark(lab.folder, scale)
     _carry_out(lab, chosen)
     if parts:
+        lab.check_names()
         return
     names = [] if name == ALL else [name]
     page = write_pages(lab.folder, scale, lab.folder / "-".join(["report", *names]), names)

@@ -33,7 +33,7 @@ def run(lab: Lab) -> None:
     """Pre-train the net where its data are, and let all learn."""
     settings = lab.settings(SETTINGS)
     lab.learn(trial for trial in settings.trials if trial is not L2P)
-    if not lab.wants(L2P.folder(0)):
+    if not lab.wants(L2P.folder(0)) or lab.has(L2P.folder(0)):
         return
     weights = _pretrain(lab, *(settings.numbers[name] for name in ("steps", "batch_size", "tests")))
     if weights:

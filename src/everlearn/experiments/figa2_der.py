@@ -9,6 +9,7 @@ from everlearn.experiments.learners import DCL_PLUS, MIDDLE, replay
 from everlearn.experiments.read import accuracy_at, curves
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import listed, number, statement
+from everlearn.metrics import curve
 from everlearn.report import Group
 from everlearn.report.chapter import Chapter
 
@@ -60,12 +61,31 @@ def figure(found: Found) -> Chapter:
     at = {group.label: accuracy_at(group, late) for group in groups}
     above = None if plain is None or best is None else best > plain
     verdicts = [
-        statement(f"After {late} tasks the best DER++ is above replay", listed(at), above),
+        statement(
+            f"After {late} tasks the best DER++ is above replay", listed(at), above, _until(groups)
+        ),
         number(f"Accuracy after {late} tasks, the best DER++", 0.40, best, _WHY),
     ]
     figures = curves(groups, "figA2", "Accuracy on all tasks so far.")
     missing = found.missing(settings.trials)
     return Chapter(figures, [], [], verdicts, label_runs(groups), missing, _NOTE)
+
+
+def _until(groups: list[Group]) -> str:
+    """Up to how many tasks some DER++ is above replay."""
+    found = {group.label: curve(group.runs[0].rows) for group in groups}
+    plain = [found[group.label] for group in groups if group.method == "er"]
+    others = [found[group.label] for group in groups if group.method == "der++"]
+    if not plain or not others:
+        return ""
+    bar = dict(zip(plain[0].learned.tolist(), plain[0].accuracy.tolist(), strict=True))
+    above = [
+        n + 1
+        for one in others
+        for n, accuracy in zip(one.learned.tolist(), one.accuracy.tolist(), strict=True)
+        if accuracy > bar.get(n, 1.0)
+    ]
+    return f"one of them is above it up to {max(above)} tasks" if above else "none ever is"
 
 
 def _best(groups: list[Group], method: str, tasks: int) -> float | None:

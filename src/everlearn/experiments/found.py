@@ -9,6 +9,7 @@ from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.metrics import summarise
 from everlearn.report import Finished, Group, load_run
 from everlearn.results import Row
+from everlearn.results.folder import DONE
 from everlearn.results.lines import read_lines
 
 PARTS = "parts"
@@ -60,7 +61,7 @@ class Found:
         return self._runs[name]
 
     def _is_done(self, name: str) -> bool:
-        return (self.folder / name / "done.json").exists()
+        return (self.folder / name / DONE).exists()
 
 
 def settings_at(every: dict[str, Settings], scale: str) -> Settings:

@@ -16,6 +16,7 @@ from everlearn.experiments.trial import Settings, Trial
 from everlearn.learner import find_device
 from everlearn.provenance import provenance
 from everlearn.results import Row
+from everlearn.results.folder import DONE
 from everlearn.results.lines import encode, read_lines
 from everlearn.results.plain import plain
 from everlearn.stream import Stream
@@ -47,6 +48,7 @@ class Lab:
         self.preset = find_scale(scale)
         self.base = as_sprites(self.preset.stream)
         self._only, self._follow = frozenset(only), follow or _finish
+        self._unmet = set(self._only)
 
     def settings(self, every: dict[str, Settings]) -> Settings:
         """An experiment's settings at this scale."""
@@ -54,7 +56,17 @@ class Lab:
 
     def wants(self, name: str) -> bool:
         """Whether a run or a measurement of this name is to be made here."""
+        self._unmet.discard(name)
         return not self._only or name in self._only
+
+    def check_names(self) -> None:
+        """Raise where `only` names what no experiment carried out so far has."""
+        if self._unmet:
+            unknown = ", ".join(sorted(self._unmet))
+            raise ValueError(
+                f"no run or measurement of these experiments is called {unknown}; runs are called as their "
+                "folders, such as er-5k-seed0, measurements as their files, such as fig6-random"
+            )
 
     def learn(self, trials: Iterable[Trial]) -> None:
         """Have the runs of some trials finished."""
@@ -79,6 +91,10 @@ class Lab:
             return
         head = {"kind": ORIGIN, "settings": kept, **provenance(gpu_of(self.device))}
         write_file(path, b"".join(map(encode, [head, *rows()])))
+
+    def has(self, name: str) -> bool:
+        """Whether a run of this name is finished."""
+        return (self.folder / name / DONE).exists()
 
     def stream(self, trial: Trial, seed: int = 0) -> Stream:
         """The stream that a trial learns."""

@@ -19,7 +19,7 @@ JOINT = {
 }
 L2P = Trial("l2p-lite", "l2p-lite", most=100, label="L2P-lite")
 CONTRASTIVE = Trial("contrastive", "contrastive", most=200)
-BUFFERS = {SMALL: (20, 50, 100), PAPER: (1000, 2000, 5000, 10_000, 20_000)}
+BUFFERS = {SMALL: (50, 200, 500), PAPER: (1000, 2000, 5000, 10_000, 20_000)}
 
 
 def replay(size: int, method: str = "er", **changes: object) -> Trial:

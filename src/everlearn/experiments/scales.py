@@ -11,7 +11,7 @@ from everlearn.stream import Stream
 
 Knobs = dict[str, Any]
 
-_NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory": 100}
+_NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 5, "memory": 200}
 _MAPS: Knobs = {"net": "convnet", "batch_size": 32, "epochs": 5}
 _OWN: dict[str, Knobs] = {
     "dcl": _MAPS,
@@ -22,23 +22,21 @@ _OWN: dict[str, Knobs] = {
 _STREAM = Stream(
     tasks=5,
     classes_per_task=3,
-    values_per_factor=4,
-    canvas=Canvas(size=32),
+    values_per_factor=5,
+    canvas=Canvas(size=16),
     split=(0.86, 0.04, 0.1),
 )
 _PLAN = Plan(one_shot=(10, 20), open_set=True)
 
 SCALES: dict[str, Preset] = {
     "tiny": Preset(
-        _STREAM.with_changes(
-            tasks=2, values_per_factor=2, canvas=Canvas(size=16), split=(0.75, 0.0, 0.25)
-        ),
+        _STREAM.with_changes(tasks=2, values_per_factor=2, split=(0.75, 0.0, 0.25)),
         Plan(one_shot=(4,), open_set=True),
-        _NET | {"epochs": 1, "batch_size": 16, "memory": 20},
-        {name: own | {"epochs": 1, "batch_size": 16} for name, own in _OWN.items()},
+        _NET | {"epochs": 1, "batch_size": 8, "memory": 20},
+        {name: own | {"epochs": 1, "batch_size": 8} for name, own in _OWN.items()},
         "to see that all of it works, in seconds",
     ),
-    "small": Preset(_STREAM, _PLAN, _NET, _OWN, "five tasks of 32 pixels, on two CPU cores"),
+    "small": Preset(_STREAM, _PLAN, _NET, _OWN, "five tasks of 16 pixels, on two CPU cores"),
     "paper": PRESETS["paper"],
 }
 

@@ -1,0 +1,209 @@
+"""The lab makes what is missing, goes on with what was stopped, and leaves the rest alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everlearn.experiments.found import Found
+from everlearn.experiments.lab import Follow, Lab, as_sprites
+from everlearn.experiments.trial import Trial
+from everlearn.results import Run, read_rows
+from everlearn.stream import Gaussians
+
+EXAMS = {"one_shot": (), "open_set": False}
+TRIAL = Trial("plain", "fine-tuning", plan=EXAMS, seeds=(0, 1))
+ONE = TRIAL._replace(seeds=(0,))
+
+
+class Ledger:
+    """Counts the runs that were worked on, and sees them through."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __call__(self, rows: Iterable[Any], folder: Path, name: str, tasks: int | None) -> None:
+        self.names.append(name)
+        for _ in rows:
+            pass
+
+
+def lab(folder: Path, follow: Follow | None = None, only: Iterable[str] = ()) -> Lab:
+    return Lab(folder, "tiny", "cpu", only, follow)
+
+
+def two_rows() -> Iterator[dict[str, Any]]:
+    yield {"kind": "count", "n": 1}
+    yield {"kind": "count", "n": 2}
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def rows_of(folder: Path) -> bytes:
+    return (folder / "rows.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which both seeds have learned, never stopped."""
+    folder = tmp_path_factory.mktemp("finished")
+    lab(folder).learn([TRIAL])
+    return folder
+
+
+def test_a_measurement_is_kept_with_its_settings_and_origin(tmp_path):
+    lab(tmp_path).measure("sum", {"sizes": (1, 2)}, two_rows)
+    found = Found(tmp_path, "tiny")
+    assert [row["n"] for row in found.rows("sum")] == [1, 2]
+    origin = found.origins("sum")["sum"]
+    assert origin["settings"] == {"sizes": [1, 2]}
+    assert origin["date"]
+    assert files(tmp_path) == ["parts/sum.jsonl"]
+
+
+def test_a_measurement_that_fails_leaves_no_file(tmp_path):
+    def fail() -> Iterator[dict[str, Any]]:
+        yield from two_rows()
+        raise RuntimeError("the lamp went out")
+
+    with pytest.raises(RuntimeError, match="the lamp went out"):
+        lab(tmp_path).measure("sum", {}, fail)
+    assert files(tmp_path) == []
+    lab(tmp_path).measure("sum", {}, two_rows)
+    assert len(Found(tmp_path, "tiny").rows("sum")) == 2
+
+
+def test_a_row_that_is_no_number_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="finite"):
+        lab(tmp_path).measure("sum", {}, lambda: [{"kind": "count", "n": float("nan")}])
+    assert files(tmp_path) == []
+
+
+def test_a_measurement_is_not_repeated(tmp_path):
+    lab(tmp_path).measure("sum", {"sizes": (1, 2)}, two_rows)
+    kept = (tmp_path / "parts" / "sum.jsonl").read_bytes()
+    lab(tmp_path).measure("sum", {"sizes": [1, 2]}, lambda: pytest.fail("measured again"))
+    assert (tmp_path / "parts" / "sum.jsonl").read_bytes() == kept
+
+
+def test_a_measurement_with_other_settings_is_refused_and_left_alone(tmp_path):
+    lab(tmp_path).measure("sum", {"size": 1}, two_rows)
+    kept = (tmp_path / "parts" / "sum.jsonl").read_bytes()
+    with pytest.raises(ValueError, match="another measurement") as raised:
+        lab(tmp_path).measure("sum", {"size": 2}, two_rows)
+    message = str(raised.value)
+    assert str(tmp_path / "parts" / "sum.jsonl") in message
+    assert "{'size': 1}, not of {'size': 2}" in message
+    assert "--out" in message
+    assert (tmp_path / "parts" / "sum.jsonl").read_bytes() == kept
+
+
+def test_only_the_named_measurement_is_made(tmp_path):
+    place = lab(tmp_path, only=["b"])
+    place.measure("a", {}, lambda: pytest.fail("not asked for"))
+    place.measure("b", {}, two_rows)
+    assert files(tmp_path) == ["parts/b.jsonl"]
+
+
+def test_only_the_named_run_is_made(tmp_path, finished):
+    lab(tmp_path, only=["plain-seed1", "plain"]).learn([TRIAL])
+    assert [path.name for path in tmp_path.iterdir()] == ["plain-seed1"]
+    assert rows_of(tmp_path / "plain-seed1") == rows_of(finished / "plain-seed1")
+
+
+def test_every_seed_learns_a_stream_of_its_own(finished):
+    seeds = [json.loads((finished / TRIAL.folder(s) / "stream.json").read_text()) for s in (0, 1)]
+    assert [stream["seed"] for stream in seeds] == [0, 1]
+    assert Found(finished, "tiny").missing([TRIAL]) == []
+
+
+def test_a_run_is_of_the_scale_but_for_what_its_trial_says(tmp_path):
+    trial = ONE._replace(settings={"epochs": 2}, stream={"classes_per_task": 3})
+    lab(tmp_path).learn([trial])
+    kept = Run.open(tmp_path / "plain-seed0").settings
+    assert (kept["settings"]["epochs"], kept["settings"]["batch_size"]) == (2, 8)
+    assert (kept["plan"]["one_shot"], kept["plan"]["every"]) == ([], 1)
+    stream = json.loads((tmp_path / "plain-seed0" / "stream.json").read_text())
+    assert (stream["classes_per_task"], stream["values_per_factor"]) == (3, 2)
+
+
+def test_finished_runs_are_not_learned_again(finished):
+    kept, ledger = rows_of(finished / "plain-seed0"), Ledger()
+    lab(finished, ledger).learn([TRIAL])
+    assert ledger.names == []
+    assert rows_of(finished / "plain-seed0") == kept
+
+
+def test_runs_finished_on_another_device_are_not_learned_again(tmp_path):
+    lab(tmp_path).learn([ONE])
+    path = tmp_path / "plain-seed0" / "settings.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"device": "cuda"}))
+    kept, ledger = rows_of(path.parent), Ledger()
+    lab(tmp_path, ledger).learn([ONE])
+    assert ledger.names == []
+    assert rows_of(path.parent) == kept
+
+
+@pytest.mark.parametrize("learned", [0, 1])
+def test_a_broken_run_goes_on_to_the_same_rows(tmp_path, finished, learned):
+    def stop(rows: Any, *_: Any) -> None:
+        for row in rows:
+            if row["kind"] == "task" and row["learned"] == learned:
+                rows.close()
+
+    lab(tmp_path, stop).learn([ONE])
+    assert Found(tmp_path, "tiny").missing([ONE]) == ["plain-seed0"]
+    ledger = Ledger()
+    lab(tmp_path, ledger).learn([ONE])
+    assert ledger.names == ["plain-seed0"]
+    assert Found(tmp_path, "tiny").missing([ONE]) == []
+    assert rows_of(tmp_path / "plain-seed0") == rows_of(finished / "plain-seed0")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ONE._replace(settings={"rate": 0.5}),
+        ONE._replace(stream={"tasks": 1}),
+        ONE._replace(method="si"),
+        ONE._replace(plan={"open_set": True, "one_shot": ()}),
+    ],
+)
+def test_a_folder_of_another_run_is_refused_and_left_alone(finished, other):
+    kept = rows_of(finished / "plain-seed0")
+    with pytest.raises(ValueError, match="holds another run"):
+        lab(finished).learn([other])
+    assert rows_of(finished / "plain-seed0") == kept
+
+
+def test_a_learner_is_that_of_the_end_of_its_run(tmp_path, finished):
+    place = lab(tmp_path)
+    learner, stream = place.learner(ONE), place.stream(ONE)
+    last = [row for row in read_rows(finished / "plain-seed0") if row["learned"] == 1]
+    assert len(last) == 2
+    for row in last:
+        batch = stream[row["tested"]].test.batch(slice(None))
+        assert int((learner.predict(batch.images) == batch.labels).sum()) == row["right"]
+
+
+@pytest.mark.parametrize(("tasks", "most", "left"), [(5, 3, 3), (3, 3, 3), (2, 3, 2), (5, None, 5)])
+def test_most_shortens_a_longer_stream_and_leaves_a_shorter_one(tmp_path, tasks, most, left):
+    place = lab(tmp_path)
+    stream = place.stream(ONE._replace(stream={"tasks": tasks}, most=most))
+    assert stream == place.stream(ONE).with_changes(tasks=left)
+
+
+def test_a_shortened_run_is_the_beginning_of_the_longer_one(tmp_path, finished):
+    lab(tmp_path).learn([ONE._replace(most=1)])
+    assert rows_of(finished / "plain-seed0").startswith(rows_of(tmp_path / "plain-seed0"))
+
+
+def test_points_are_no_sprites():
+    with pytest.raises(TypeError, match="stream of sprites"):
+        as_sprites(Gaussians())

@@ -16,7 +16,7 @@ help:
 	@echo "make check        check format, lint, types and imports; run the fast tests"
 	@echo "make bench        time the renderer beside other packages, in $(PEERS)"
 	@echo "make avalanche    learn the toy stream with Avalanche's methods, in $(AVALANCHE), and ours"
-	@echo "make docs         redraw the pictures of the docs"
+	@echo "make docs         redraw the pictures and the report of the docs"
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/everlearn quickstart
@@ -39,6 +39,7 @@ avalanche: $(VENV)/.installed $(AVALANCHE)/.installed
 
 docs: $(VENV)/.installed
 	$(VENV)/bin/python docs/pictures.py
+	$(VENV)/bin/everlearn report results/paper --out docs/report
 
 $(VENV)/.installed: EXTRAS := dev,plot
 $(PEERS)/.installed: EXTRAS := peers

@@ -43,8 +43,8 @@ def _trials(scale: str, seeds: tuple[int, ...]) -> tuple[Trial, ...]:
 SETTINGS = {SMALL: Settings(_trials(SMALL, (0,))), PAPER: Settings(_trials(PAPER, SEEDS))}
 COST = {SMALL: "5 minutes", PAPER: "1 hour"}
 _NOTE = (
-    "What L2P-lite stores leaves out its frozen net of 10.8 MB, which fig5 pre-trains. Joint training draws "
-    "all tasks again, which counts as nothing stored."
+    "What L2P-lite stores leaves out its frozen net of 10.8 MB, which fig5 pre-trains. Joint training "
+    "draws all tasks again, which counts as nothing stored."
 )
 
 

@@ -100,8 +100,8 @@ def _bar(group: Group) -> Bar:
 def _table(groups: list[Group]) -> Table:
     rows = [[group.label, *(_cell(group, name) for name in _COLUMNS)] for group in groups]
     note = (
-        "Minima over small subsets are biased low. The gap is averaged over old tasks and switches: what has "
-        "nothing left has nothing to lose. DCL+ answers with a net that changes when a task ends."
+        "Minima over small subsets are biased low. The gap is averaged over old tasks and switches: what "
+        "has nothing left has nothing to lose. DCL+ answers with a net that changes when a task ends."
     )
     return Table("While learning", ["method", *_COLUMNS.values()], rows, note)
 

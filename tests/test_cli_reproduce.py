@@ -70,6 +70,14 @@ def test_only_some_parts_are_made_and_nothing_is_drawn(tmp_path):
     assert names(tmp_path / "tiny") == {"reproduce.json", *parts}
 
 
+def test_only_what_there_is_can_be_asked_for(tmp_path):
+    line = complaint(
+        "reproduce", "fig2", *TINY, "--out", tmp_path, "--only", "fig2-shapes,fig2-shape"
+    )
+    assert "is called fig2-shape;" in line
+    assert (tmp_path / "tiny" / "parts" / "fig2-shapes.jsonl").exists()
+
+
 def test_an_unknown_experiment_is_answered_with_the_known_ones(tmp_path):
     line = complaint("reproduce", "fig99", *TINY, "--out", tmp_path / "out")
     assert "unknown experiment 'fig99'; known: all, " in line
@@ -100,6 +108,14 @@ def test_a_folder_of_data_that_is_not_there_is_told(tmp_path):
     line = complaint("reproduce", "fig5", *TINY, "--out", tmp_path, *only, "--data", nowhere)
     assert str(nowhere) in line
     assert names(tmp_path / "tiny") == {"reproduce.json"}
+
+
+def test_nothing_is_pretrained_for_a_run_that_is_finished(tmp_path):
+    done = tmp_path / "tiny" / "l2p-lite-seed0" / "done.json"
+    done.parent.mkdir(parents=True)
+    done.write_text("{}")
+    only = ("--only", "l2p-lite-seed0", "--data", tmp_path / "nowhere")
+    assert call("reproduce", "fig5", *TINY, "--out", tmp_path, *only)[0] == 0
 
 
 def test_missing_matplotlib_is_told_before_hours_are_spent(tmp_path, monkeypatch):

@@ -242,6 +242,16 @@ def test_ensure_accepts_a_run_that_is_older_than_a_setting(whole: Path, tmp_path
     assert ensure(copy(whole, tmp_path / "run", settings=settings)) is None
 
 
+def test_ensure_refuses_an_older_run_where_a_younger_setting_is_changed(
+    whole: Path, tmp_path: Path
+) -> None:
+    settings = {**Run.open(whole).settings["settings"]}
+    del settings["jitter"]
+    older = copy(whole, tmp_path / "run", settings=settings)
+    with pytest.raises(ValueError, match="another run"):
+        ensure(older, jitter=0.5)
+
+
 @pytest.mark.parametrize("asked", [{"epochs": 2}, {"jitter": 0.5}, {"method": "dcl-plus"}])
 def test_ensure_refuses_another_run(whole: Path, asked: dict[str, Any]) -> None:
     before = rows_of(whole)

@@ -84,18 +84,18 @@ def ensure(
 def _is_done(folder: Path, method: str, stream: Any, plan: Plan, changes: dict[str, Any]) -> bool:
     """Whether a finished run differs in the device, the times of checkpoints and the place of weights only.
 
-    A setting that the run does not name is younger than the run.
+    A setting that the run does not name is younger than the run, and counts as its default.
     """
     if not (folder / DONE).exists():
         return False
     run, settings = Run.open(folder), find_method(method).settings()
     asked = plain(list_settings(change_settings(settings, changes, method)), "settings")
-    there = {name: value for name, value in run.settings["settings"].items() if name != "weights"}
+    there = {**plain(list_settings(settings), "settings"), **run.settings["settings"]}
     return (
         run.settings["method"] == method
         and json.loads(run.stream) == json.loads(stream.to_json())
         and _tests_enough(run.settings["plan"], plain(asdict(plan), "plan"))
-        and all(asked.get(name) == value for name, value in there.items())
+        and all(asked.get(name) == value for name, value in there.items() if name != "weights")
     )
 
 

@@ -259,6 +259,17 @@ def test_figa2_the_best_der_counts(keep, tmp_path, plain, late, fast, expected):
     assert words(figa2_der, tmp_path) == expected
 
 
+@pytest.mark.parametrize(
+    ("dark", "told"),
+    [((0.9, 0.2), "one of them is above it up to 100 tasks"), ((0.1, 0.2), "none")],
+)
+def test_figa2_says_how_long_some_der_is_above_replay(keep, tmp_path, dark, told):
+    trials = trials_of(figa2_der)
+    keep(trials["er-5k"], accuracies((100, 0.8), (200, 0.3)))
+    keep(trials["der++-5k"], accuracies((100, dark[0]), (200, dark[1])))
+    assert draw(figa2_der, tmp_path).verdicts[0].why.startswith(told)
+
+
 @pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
 def test_overview_dcl_must_end_above_all_that_forget(keep, tmp_path, replay, word):
     trials = trials_of(overview)
@@ -266,6 +277,7 @@ def test_overview_dcl_must_end_above_all_that_forget(keep, tmp_path, replay, wor
     keep(trials["joint"], end(1.0))
     if replay is not None:
         keep(trials["er-20k"], end(replay))
+        keep(trials["fine-tuning"], accuracies((200, 0.1)))
     assert words(overview, tmp_path) == [word]
 
 

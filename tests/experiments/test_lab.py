@@ -117,6 +117,16 @@ def test_only_the_named_run_is_made(tmp_path, finished):
     assert rows_of(tmp_path / "plain-seed1") == rows_of(finished / "plain-seed1")
 
 
+def test_names_that_nothing_has_are_told(tmp_path):
+    place = lab(tmp_path, only=["sum", "sun", "plain-seed9"])
+    place.measure("sum", {}, two_rows)
+    with pytest.raises(ValueError, match=r"is called plain-seed9, sun; .*such as er-5k-seed0"):
+        place.check_names()
+    place.measure("sun", {}, two_rows)
+    place.learn([TRIAL._replace(seeds=(9,))])
+    place.check_names()
+
+
 def test_every_seed_learns_a_stream_of_its_own(finished):
     seeds = [json.loads((finished / TRIAL.folder(s) / "stream.json").read_text()) for s in (0, 1)]
     assert [stream["seed"] for stream in seeds] == [0, 1]

@@ -14,8 +14,9 @@ from time import process_time
 
 import pytest
 
-from everlearn.experiments import EXPERIMENTS
+from everlearn.experiments import EXPERIMENTS, fig4_replay
 from everlearn.experiments.found import Found
+from everlearn.experiments.trial import SMALL
 from everlearn.stream.arrays.files import data_folder
 
 pytest.importorskip("matplotlib")
@@ -151,20 +152,23 @@ def test_with_data_there_is_a_line_of_l2p(reproduced, tmp_path, command):
 
 
 def test_a_figure_killed_in_the_middle_ends_in_the_same_rows(reproduced, tmp_path, command):
-    # A run before the middle is finished, one is being learned, and others are not begun.
-    shutil.copytree(reproduced / "dcl-plus-seed0", tmp_path / "tiny" / "dcl-plus-seed0")
+    # Two runs are finished, the third is being learned, and others are not begun.
+    first, second, third, *others = (
+        trial.folder(0) for trial in fig4_replay.SETTINGS[SMALL].trials
+    )
+    shutil.copytree(reproduced / first, tmp_path / "tiny" / first)
     words = ["reproduce", "fig4", *TINY, "--out", str(tmp_path)]
     line = [sys.executable, "-m", "everlearn", *words]
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as going:
         assert going.stderr is not None
-        assert any("er-50-seed0: task 1 of" in said for said in going.stderr)
+        assert any(f"{third}: task 1 of" in said for said in going.stderr)
         going.send_signal(signal.SIGKILL)
     assert going.returncode == -signal.SIGKILL
     begun = set(rows_of(tmp_path / "tiny"))
-    assert begun >= {"dcl-plus-seed0", "er-20-seed0", "er-50-seed0"}
-    assert "fine-tuning-seed0" not in begun
+    assert begun >= {first, second, third}
+    assert others[-1] not in begun
     assert command(*words).code == 0
     ended, unbroken = rows_of(tmp_path / "tiny"), rows_of(reproduced)
-    assert set(ended) == begun | {"er-100-seed0", "fine-tuning-seed0"}
+    assert set(ended) == {first, second, third, *others}
     assert ended == {name: unbroken[name] for name in ended}
     assert (tmp_path / "tiny" / "report-fig4" / "index.html").exists()

@@ -27,8 +27,9 @@ case $1 in
 experiments)  # WORKERS at a time
     shift 2
     share
-    printf '%s\n' "$@" | xargs -P "${WORKERS:-4}" -I NAME sh "$0" experiment "$out" NAME
+    printf '%s\n' "$@" | xargs -P "${WORKERS:-4}" -I NAME sh "$0" experiment "$out" NAME || failed=1
     [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || echo quit | nvidia-cuda-mps-control
+    exit "${failed:-0}"
     ;;
 experiment)
     reproduce "$3"

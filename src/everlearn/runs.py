@@ -84,13 +84,14 @@ def ensure(
 def _is_done(folder: Path, method: str, stream: Any, plan: Plan, changes: dict[str, Any]) -> bool:
     """Whether a finished run differs in the device, the times of checkpoints and the place of weights only.
 
-    A setting that the run does not name is younger than the run, and counts as its default.
+    A setting that the run does not name is younger than the run, which was without it.
     """
     if not (folder / DONE).exists():
         return False
     run, settings = Run.open(folder), find_method(method).settings()
     asked = plain(list_settings(change_settings(settings, changes, method)), "settings")
-    there = {**plain(list_settings(settings), "settings"), **run.settings["settings"]}
+    before = plain(list_settings(type(settings)()), "settings")  # without what came later
+    there = {**before, **run.settings["settings"]}
     return (
         run.settings["method"] == method
         and json.loads(run.stream) == json.loads(stream.to_json())
@@ -127,7 +128,12 @@ def load_learner(folder: Folder, device: str = "auto", data: str | Path | None =
     )
     point = run.checkpoint()
     if point is None:
-        raise ValueError(f"{folder} has no checkpoint yet; let the run get through its first tasks")
+        more = (
+            "it is finished, and its checkpoint was not kept; make the run again in another folder"
+            if run.finished
+            else "let the run get through its first tasks"
+        )
+        raise ValueError(f"{folder} has no checkpoint: {more}")
     learner.load_state(to_tensors(unflatten(point.arrays, point.values)))
     return learner
 

@@ -23,7 +23,6 @@ from everlearn.report import (
     draw_bars,
     group_runs,
     load_runs,
-    verdict_table,
     write_book,
 )
 
@@ -172,12 +171,12 @@ def test_words_of_chapters_stay_text(book):
 def test_a_verdict_is_told_in_words(name):
     body = chapter_section(HEADING, Chapter(verdicts=[VERDICT._replace(verdict=name)])).body
     assert f">{name}</span>" in body
-    assert verdict_table([VERDICT._replace(verdict=name)]).rows[0][3] == name
+    assert check_verdict(VERDICT._replace(verdict=name)).verdict == name
 
 
 def test_wrong_verdicts_are_refused():
     assert check_verdict(VERDICT) is VERDICT
     with pytest.raises(ValueError, match="unknown verdict 'good'; known: better, equal, worse"):
-        verdict_table([VERDICT._replace(verdict="good")])
+        check_verdict(VERDICT._replace(verdict="good"))
     with pytest.raises(ValueError, match="needs the statement"):
         check_verdict(VERDICT._replace(statement=""))

@@ -1,6 +1,6 @@
 """Multiple choice: which canonical picture shows the shape of a query, and players that answer."""
 
-from everlearn.choice.answers import NO_ANSWER, Tally, parse_answer, play, tally
+from everlearn.choice.answers import NO_ANSWER, parse_answer, play
 from everlearn.choice.asking import Ask, ask_all, without_waiting
 from everlearn.choice.endpoint import Endpoint, asking
 from everlearn.choice.folder import QuestionFolder
@@ -12,6 +12,7 @@ from everlearn.choice.questions import Drawn, Question, questions
 from everlearn.choice.record import Record, recording
 from everlearn.choice.search import Search
 from everlearn.choice.sets import QuestionSet
+from everlearn.metrics import Tally, tally
 
 __all__ = [
     "NO_ANSWER",

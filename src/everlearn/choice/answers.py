@@ -1,14 +1,13 @@
-"""Answers: read from a model's text, kept as rows, counted."""
+"""Answers: read from a model's text, kept as rows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from everlearn.choice.players import Answer
 from everlearn.choice.questions import Question, check_choices
-from everlearn.metrics import Row, share
+from everlearn.metrics import Row
 
 NO_ANSWER = -1
 # The only number of a text. A minus, a decimal point, a letter or a per cent sign makes it another thing.
@@ -36,23 +35,3 @@ def play(questions: Iterable[Question], answer: Answer) -> Iterator[Row]:
             "answer": question.answer,
             "chosen": int(answer(question)),
         }
-
-
-class Tally(NamedTuple):
-    """So many of so many answers were right."""
-
-    right: int
-    total: int
-
-    @property
-    def accuracy(self) -> float:
-        """Divide."""
-        return float(share(self.right, self.total))
-
-
-def tally(rows: Iterable[Row]) -> dict[int, Tally]:
-    """Count right answers for each number of choices, in order."""
-    rights: dict[int, list[bool]] = {}
-    for row in rows:
-        rights.setdefault(row["n"], []).append(row["chosen"] == row["answer"])
-    return {n: Tally(sum(right), len(right)) for n, right in sorted(rights.items())}

@@ -16,12 +16,14 @@ class Reply(NamedTuple):
     """What a model said.
 
     Attributes:
+        instead: what came where there is no text, such as a refusal.
         ended: why it stopped, as the server tells it; "length": it may say no more.
         prompt_tokens: how many it read, None where the server does not tell.
         completion_tokens: how many it wrote, likewise.
     """
 
     text: str
+    instead: str | None
     ended: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -34,30 +36,25 @@ def make_request(
     return {"model": model, "messages": [_message(one, pictures) for one in said], **fields}
 
 
-def read_reply(data: str) -> Reply:
-    """Read the body of a reply, or say that it is none."""
+def read_reply(reply: Any) -> Reply:
+    """Read the JSON of a reply, or say that it is none: another try would bring the same."""
     try:
-        reply = json.loads(data)
-        choice = reply["choices"][0]
-        text, usage = choice["message"].get("content"), reply.get("usage") or {}
-        counts = [_whole(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise ValueError(f"the reply is no chat completion: {quote(data)}") from None
-    if not isinstance(text, str | None):
-        raise ValueError(f"the content of a reply must be a text, found {quote(data)}")
+        # Without a choice, or with one of null, nothing was said: filters of servers do that.
+        choice = reply["choices"][0] if reply["choices"] != [] else {"message": None}
+        text = _text((choice["message"] or {}).get("content"))
+    except (LookupError, TypeError, AttributeError):
+        raise ValueError(f"the reply is no chat completion: {read_complaint(reply)}") from None
+    counts = [_count(reply, name) for name in ("prompt_tokens", "completion_tokens")]
     ended = choice.get("finish_reason")
-    return Reply(text or "", ended if isinstance(ended, str) else None, *counts)
+    instead = None if text else _instead(choice["message"] or reply)
+    return Reply(text, instead, ended if isinstance(ended, str) else None, *counts)
 
 
-def read_complaint(data: str) -> str:
-    """What a server says is wrong: the message within its JSON, or the whole text."""
-    try:
-        found = json.loads(data)
-        found = found.get("error", found)
-        found = found if isinstance(found, str) else found["message"]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return quote(data)
-    return quote(str(found))
+def read_complaint(reply: Any) -> str:
+    """What a server says is wrong: the message within its JSON, or all of it."""
+    found = reply.get("error", reply) if isinstance(reply, dict) else reply
+    found = found.get("message") if isinstance(found, dict) else found
+    return quote(found if isinstance(found, str) else _dump(reply))
 
 
 def quote(text: str) -> str:
@@ -80,5 +77,26 @@ def _data_url(png: bytes) -> str:
     return f"data:image/png;base64,{b64encode(png).decode()}"
 
 
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) else None
+def _text(content: Any) -> str:
+    """What a message says: a text, the texts among its parts, or nothing."""
+    if isinstance(content, list):
+        # On lines of their own, so that the answers 0 and 1 are not read as 01.
+        return "\n".join(part["text"] for part in content if part["type"] == "text")
+    if not isinstance(content, str | None):
+        raise TypeError(f"the content of a message must be a text, found {type(content)}")
+    return content or ""
+
+
+def _instead(found: dict[str, Any]) -> str:
+    refusal = found.get("refusal")
+    return f"refusal: {quote(refusal)}" if isinstance(refusal, str) else quote(_dump(found))
+
+
+def _count(reply: dict[str, Any], name: str) -> int | None:
+    usage = reply.get("usage")
+    found = usage.get(name) if isinstance(usage, dict) else None
+    return found if isinstance(found, int) else None
+
+
+def _dump(found: Any) -> str:
+    return json.dumps(found, ensure_ascii=False)

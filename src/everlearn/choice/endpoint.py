@@ -73,7 +73,8 @@ class Endpoint:
         try:
             reply = read_reply(answer)
         except ValueError as error:
-            raise ServerError(f"{url}: {error}", True) from None
+            words = f"{url}: {error}; check --base-url and --model"
+            raise ServerError(words, False) from None
         return reply, round(monotonic() - began, 3)
 
 

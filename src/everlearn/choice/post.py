@@ -10,10 +10,10 @@ from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from everlearn.choice.chat import read_complaint
+from everlearn.choice.chat import quote, read_complaint
+from everlearn.choice.secret import decode, hide
 
 _LONGEST = 2**24  # bytes of a reply; a chat completion has a few thousand
-_SECRET = 8  # characters of a key that is worth hiding
 _TIMEOUT, _TOO_MANY = 408, 429
 _ADVICE = {
     301: "give the address that it moved to",
@@ -26,6 +26,7 @@ _ADVICE = {
     404: "check --base-url, which often ends in /v1, and --model",
     413: "make questions of smaller pictures or of fewer choices",
 }
+_OTHERWISE = "check --base-url and --model"
 
 
 class ServerError(OSError):
@@ -52,51 +53,60 @@ class _Stay(HTTPRedirectHandler):
         return None
 
 
-def post(url: str, body: bytes, key: str, timeout: float) -> str:
-    """Send JSON and return the reply's body; the key stands neither there nor in an error.
+def post(url: str, body: bytes, key: str, timeout: float) -> Any:
+    """Send JSON and return that of the reply; the key stands neither there nor in an error.
 
     Args:
         key: sent as a bearer token; none for a server that asks for none.
         timeout: seconds without a byte from the server.
     """
+    text = _fetch(url, body, key, timeout)
+    try:
+        return decode(text, key)
+    except ValueError:
+        # What is cut off, or a page of a server that is busy or starts: neither costs tokens.
+        words = f"{url}: the reply is no JSON: {quote(hide(text, key))}; check --base-url"
+        raise ServerError(words, True) from None
+
+
+def _fetch(url: str, body: bytes, key: str, timeout: float) -> str:
+    """Send JSON and return the reply as it came, the key in it."""
     headers = {"Content-Type": "application/json", "User-Agent": "everlearn"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
     try:
         with build_opener(_Stay).open(Request(url, body, headers), timeout=timeout) as reply:
-            return _read(reply, key)
+            return _read(reply)
     except HTTPError as error:
         raise _refusal(url, error, key) from None
     except (OSError, HTTPException) as error:
         cause = error.reason if isinstance(error, URLError) else error
-        raise ServerError(f"{url} did not answer: {_words(cause, timeout)}", True) from None
+        words = quote(hide(_words(cause, timeout), key))
+        raise ServerError(f"{url} did not answer: {words}", True) from None
 
 
 def _refusal(url: str, error: HTTPError, key: str) -> ServerError:
     """Tell what a status other than success means."""
-    words = f"{url} answered {error.code} ({error.reason}): {_complaint(error, key)}"
+    reason = quote(hide(str(error.reason), key))
+    words = f"{url} answered {error.code} ({reason}): {_complaint(error, key)}"
     if error.code in (_TIMEOUT, _TOO_MANY) or error.code >= 500:
-        return ServerError(_hide(words, key), True, read_wait(error.headers.get("Retry-After")))
-    advice = _ADVICE.get(error.code, "check --base-url and --model")
-    return ServerError(f"{_hide(words, key)}; {advice}", False)
+        return ServerError(words, True, read_wait(error.headers.get("Retry-After")))
+    return ServerError(f"{words}; {_ADVICE.get(error.code, _OTHERWISE)}", False)
 
 
 def _complaint(error: HTTPError, key: str) -> str:
     try:
-        return read_complaint(_read(error, key))
+        text = _read(error)
     except (OSError, HTTPException):
         return "no more words"
+    try:
+        return read_complaint(decode(text, key))
+    except ValueError:
+        return quote(hide(text, key))
 
 
-def _read(reply: IO[bytes], key: str) -> str:
-    # The key goes before anything is cut short, which could leave a part of it.
-    return _hide(reply.read(_LONGEST).decode("utf-8-sig", errors="replace"), key)
-
-
-def _hide(words: str, key: str) -> str:
-    """Take the key out of a text: some servers quote it."""
-    # Local servers take any key, such as "x"; to take that out would change what they say.
-    return words.replace(key, "***") if len(key) >= _SECRET else words
+def _read(reply: IO[bytes]) -> str:
+    return reply.read(_LONGEST).decode("utf-8-sig", errors="replace")
 
 
 def read_wait(text: str | None) -> float:

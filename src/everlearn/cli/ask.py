@@ -13,11 +13,37 @@ from everlearn.cli.say import tell
 
 if TYPE_CHECKING:
     from everlearn.choice import QuestionSet, Record
-    from everlearn.cli.entrants import Entrant
+    from everlearn.cli.entrants import Entrant, Typed
 
 PLAYERS_FOLDER = "players"
 _PARTS = 10  # lines where there is no terminal
-_MODEL = "A model (the player endpoint)"
+_of_model = partial(typer.Option, rich_help_panel="A model (the player endpoint)")
+
+Player = Annotated[
+    str, typer.Argument(help="random, pixels, search, learner or endpoint.", show_default=False)
+]
+Name = Annotated[
+    str | None,
+    typer.Option(help="Keep the answers in FOLDER/players/NAME.", show_default="the player's"),
+]
+RunFolder = Annotated[Path | None, typer.Option(help="Folder of a run, for the player learner.")]
+Device = Annotated[str, typer.Option(help="Where a learner looks: auto, cpu, cuda ...")]
+BaseUrl = Annotated[
+    str | None, _of_model(help="What comes before /chat/completions: http://host:8000/v1")
+]
+Model = Annotated[str | None, _of_model(help="A name that the server knows.")]
+KeyEnv = Annotated[str, _of_model(help="Environment variable with the key.")]
+MaxTokens = Annotated[int, _of_model(help="A reply has no more.", min=1)]
+Also = Annotated[
+    str,
+    _of_model(help='More fields of a request, such as {"temperature": 1}; null leaves one out.'),
+]
+Timeout = Annotated[float, _of_model(help="Seconds without a word from it.")]
+Retries = Annotated[int, _of_model(help="Tries of a question after the first.")]
+Wait = Annotated[float, _of_model(help="Seconds before the second try; then twice as long.")]
+Parallel = Annotated[int, _of_model(help="Questions under way at once.")]
+PriceIn = Annotated[float | None, _of_model(help="Price of a million tokens read.", min=0)]
+PriceOut = Annotated[float | None, _of_model(help="Price of a million tokens written.", min=0)]
 
 app = typer.Typer()
 
@@ -56,81 +82,45 @@ def make(
 @app.command()
 def play(
     folder: Annotated[Path, typer.Argument(help="A set of questions.", show_default=False)],
-    player: Annotated[
-        str,
-        typer.Argument(help="random, pixels, search, learner or endpoint.", show_default=False),
-    ],
-    name: Annotated[
-        str | None,
-        typer.Option(help="Keep the answers in FOLDER/players/NAME.", show_default="the player's"),
-    ] = None,
+    player: Player,
+    name: Name = None,
     seed: Annotated[int, typer.Option(help="What the player random guesses from.")] = 0,
-    run: Annotated[
-        Path | None, typer.Option(help="Folder of a run, for the player learner.")
-    ] = None,
-    device: Annotated[
-        str, typer.Option(help="Where a learner looks: auto, cpu, cuda ...")
-    ] = "auto",
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="What comes before /chat/completions: http://host:8000/v1", rich_help_panel=_MODEL
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="A name that the server knows.", rich_help_panel=_MODEL)
-    ] = None,
-    key_env: Annotated[
-        str, typer.Option(help="Environment variable with the key.", rich_help_panel=_MODEL)
-    ] = "OPENAI_API_KEY",
-    max_tokens: Annotated[
-        int, typer.Option(help="A reply has no more.", min=1, rich_help_panel=_MODEL)
-    ] = 16,
-    also: Annotated[
-        str,
-        typer.Option(
-            help='More fields of a request, such as {"temperature": 1}; null leaves one out.',
-            rich_help_panel=_MODEL,
-        ),
-    ] = "{}",
-    timeout: Annotated[
-        float, typer.Option(help="Seconds without a word from it.", rich_help_panel=_MODEL)
-    ] = 60.0,
-    retries: Annotated[
-        int, typer.Option(help="Tries of a question after the first.", rich_help_panel=_MODEL)
-    ] = 6,
-    wait: Annotated[
-        float,
-        typer.Option(
-            help="Seconds before the second try; then twice as long.", rich_help_panel=_MODEL
-        ),
-    ] = 1.0,
-    parallel: Annotated[
-        int, typer.Option(help="Questions under way at once.", rich_help_panel=_MODEL)
-    ] = 1,
-    price_in: Annotated[
-        float | None,
-        typer.Option(help="Price of a million tokens read.", min=0, rich_help_panel=_MODEL),
-    ] = None,
-    price_out: Annotated[
-        float | None,
-        typer.Option(help="Price of a million tokens written.", min=0, rich_help_panel=_MODEL),
-    ] = None,
+    run: RunFolder = None,
+    device: Device = "auto",
+    base_url: BaseUrl = None,
+    model: Model = None,
+    key_env: KeyEnv = "OPENAI_API_KEY",
+    max_tokens: MaxTokens = 16,
+    also: Also = "{}",
+    timeout: Timeout = 60.0,
+    retries: Retries = 6,
+    wait: Wait = 1.0,
+    parallel: Parallel = 1,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
 ) -> None:
     """Let a player answer. Run again, it asks only what has no answer yet."""
-    from everlearn.choice import QuestionFolder, recording
-    from everlearn.cli.entrants import Typed, enter, folder_name
+    from everlearn.cli.entrants import Typed
     from everlearn.cli.marks import print_marks, tell_cost
 
-    kept = QuestionFolder(folder)
     asked = (base_url, model, key_env, max_tokens, also, timeout, retries, wait, parallel)
-    entrant = enter(player, kept, Typed(seed, run, device, *asked))
+    record = _let_answer(folder, player, name, Typed(seed, run, device, *asked))
+    print_marks(record.rows)
+    tell_cost(record.rows, price_in, price_out)
+    tell(f"the answers are in {record.folder}")
+
+
+def _let_answer(folder: Path, player: str, name: str | None, typed: "Typed") -> "Record":
+    """Make a player ready and keep what it answers in a folder of its own."""
+    from everlearn.choice import QuestionFolder, recording
+    from everlearn.cli.entrants import enter, folder_name
+
+    kept = QuestionFolder(folder)
+    entrant = enter(player, kept, typed)
     place = folder / PLAYERS_FOLDER / folder_name(name or entrant.name)
     with recording(place, entrant.settings, kept.set, entrant.gpu) as record:
         _see_through(record, entrant, kept.set)
-    print_marks(record.rows)
-    tell_cost(record.rows, price_in, price_out)
-    tell(f"the answers are in {place}")
+    return record
 
 
 def _see_through(record: "Record", entrant: "Entrant", asked: "QuestionSet") -> None:

@@ -27,8 +27,8 @@ def print_marks(rows: Sequence[Row]) -> None:
 
 def mark(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """The lines of the table; an answer that cannot be read is wrong."""
-    from everlearn.choice import NO_ANSWER, tally
-    from everlearn.metrics import wilson
+    from everlearn.choice import NO_ANSWER
+    from everlearn.metrics import tally, wilson
 
     lines: list[tuple[str, ...]] = []
     for n, found in tally(rows).items():

@@ -29,7 +29,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to.", show_default="the first one")
     ] = None,
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "Everlearn report",
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Print a table of runs, and write a plot and a page about them.
 
@@ -40,9 +40,9 @@ def report(
 
     scale = scale_of(folders[0]) if len(folders) == 1 else None
     if scale is None:
-        write_report(folders, out or folders[0], title)
+        write_report(folders, out or folders[0], title or "Everlearn report")
         return
-    page = write_pages(folders[0], scale, out or folders[0] / "report")
+    page = write_pages(folders[0], scale, out or folders[0] / "report", (), title)
     tell(f"open {page} in a browser")
 
 

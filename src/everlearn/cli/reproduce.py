@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,23 +46,37 @@ def reproduce(
     if not name:
         _list()
         return
-    check_plots()
     from everlearn.experiments import EXPERIMENTS, find_experiment
     from everlearn.experiments.lab import Lab
     from everlearn.experiments.pages import mark, write_pages
 
     chosen = EXPERIMENTS if name == ALL else {name: find_experiment(name)}
-    parts = [part.strip() for part in only.split(",") if part.strip()]
+    parts = _read_only(only, list(chosen.values()), scale)
+    if not parts:
+        check_plots()
     follow = partial(see_through, log=read_log(log))
     lab = Lab(out / scale, scale, device, parts, follow, data)
     mark(lab.folder, scale)
     _carry_out(lab, chosen)
     if parts:
-        lab.check_names()
         return
     names = [] if name == ALL else [name]
     page = write_pages(lab.folder, scale, lab.folder / "-".join(["report", *names]), names)
     tell(f"rows are in {lab.folder}; open {page} in a browser")
+
+
+def _read_only(text: str, chosen: Sequence[ModuleType], scale: str) -> list[str]:
+    """Read names of runs and measurements with commas between, all of which there must be."""
+    from everlearn.experiments import names_of
+
+    names = [name.strip() for name in text.split(",")] if text else []
+    unknown = set(names).difference(*(names_of(module, scale) for module in chosen))
+    if unknown:
+        raise ValueError(
+            f"--only names {', '.join(sorted(map(repr, unknown)))}, which these experiments have not; runs "
+            "are called as their folders, as er-5k-seed0, measurements as their files, as fig6-random"
+        )
+    return names
 
 
 def _carry_out(lab: Lab, chosen: dict[str, ModuleType]) -> None:

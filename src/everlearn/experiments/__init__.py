@@ -26,6 +26,7 @@ from everlearn.experiments import (
     table1_one_shot,
     unlearning,
 )
+from everlearn.experiments.trial import settings_at
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "overview": overview,
@@ -49,6 +50,13 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "scenarios": scenarios,
     "cost": cost,
 }
+
+
+def names_of(module: ModuleType, scale: str) -> set[str]:
+    """The names of an experiment's runs and measurements."""
+    trials = settings_at(module.SETTINGS, scale).trials
+    runs = {trial.folder(seed) for trial in trials for seed in trial.seeds}
+    return runs | set(getattr(module, "PARTS", ()))
 
 
 def find_experiment(name: str) -> ModuleType:

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL, DCL_PLUS
-from everlearn.experiments.read import mean
+from everlearn.experiments.read import bars, cell, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import listed, own
-from everlearn.report import Group, Table
-from everlearn.report.chapter import Chapter, Figure
-from everlearn.report.chart import Bar, draw_bars
-from everlearn.report.numbers import NONE
+from everlearn.report import Table
+from everlearn.report.chapter import Chapter
 
 if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
@@ -21,7 +19,9 @@ TITLE, SOURCE = "Continuous factors", "ours"
 CLAIM = (
     "Test images on the training grid flatter a learner; poses between show what it has understood."
 )
-JITTER = Trial("dcl-plus-jitter", "dcl-plus", {"jitter": 0.25}, label="DCL+ with jitter")
+JITTER = Trial(
+    "dcl-plus-jitter", "dcl-plus", {"jitter": 0.25, "own": 0.0}, label="DCL+ with jitter"
+)
 _TRIALS = (DCL, DCL_PLUS, JITTER)
 SETTINGS = {
     SMALL: Settings(_TRIALS, {"classes": 20}),
@@ -43,25 +43,17 @@ def figure(found: Found) -> Chapter:
     table = Table(
         f"{classes:,} new classes, one shot",
         ["method", *names],
-        [[group.label, *(_cell(group, name) for name in names.values())] for group in groups],
-        "The memory holds the new shapes alone. Continuous: any pose within the ranges of the grid.",
+        [[group.label, *(cell(group, name, 4) for name in names.values())] for group in groups],
+        "The memory holds the new shapes alone. Continuous: any pose within the ranges of the grid. The "
+        "run with jitter counts no own moments.",
     )
     between = {group.label: mean(group, names["continuous"]) for group in groups}
-    bars = [
-        Bar(group.label, group.method, value, value, value)
-        for group in groups
-        if (value := between[group.label]) is not None
-    ]
-    words = "accuracy between the poses of the grid, by method"
-    svg = [draw_bars(bars, "continuous", "accuracy, continuous factors", words)] if bars else []
+    caption = "One shot, poses between those of the grid."
+    figures = bars(
+        groups, names["continuous"], "continuous", "accuracy, continuous factors", caption
+    )
     verdicts = [own(f"{classes:,} new classes between the poses of the grid", listed(between, 4))]
-    figures = [Figure(one, "One shot, poses between those of the grid.") for one in svg]
     tables = [table] if groups else []
     return Chapter(
         figures, tables, [], verdicts, label_runs(groups), found.missing(settings.trials)
     )
-
-
-def _cell(group: Group, name: str) -> str:
-    value = mean(group, name)
-    return NONE if value is None else f"{value:.4f}"

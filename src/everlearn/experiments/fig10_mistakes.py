@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found
+from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.pictures import picture_row, pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -24,6 +24,7 @@ SETTINGS = {
 }
 COST = {SMALL: "seconds after the run", PAPER: "seconds after the run"}
 PART = "fig10-mistakes"
+PARTS = (PART,)
 _CAPTIONS = {
     "right": "Test images of known shapes, normalised, and the exemplars found.",
     "taken": "Unseen shapes that look most like a known one: most surely taken for it.",
@@ -36,7 +37,9 @@ def run(lab: Lab) -> None:
     """Ask the learner of a run about known and new shapes, and keep the most telling images."""
     settings = lab.settings(SETTINGS)
     lab.learn(settings.trials)
-    lab.measure(PART, dict(settings.numbers), lambda: _look(lab, **settings.numbers))
+    lab.measure(
+        PART, dict(settings.numbers), lambda: _look(lab, **settings.numbers), settings.trials
+    )
 
 
 def figure(found: Found) -> Chapter:
@@ -54,8 +57,10 @@ def figure(found: Found) -> Chapter:
         ),
         own("Known shapes taken for another", words),
     ]  # fmt: skip
-    missing = [] if rows else [PART]
-    return Chapter([], [], pictures(rows), verdicts, [], missing, "", found.origins(PART))
+    trials = found.settings(SETTINGS).trials
+    missing = [*found.missing(trials), *([] if rows else [PART])]
+    runs = label_runs(found.groups(trials))
+    return Chapter([], [], pictures(rows), verdicts, runs, missing, "", found.origins(PART))
 
 
 def _look(lab: Lab, shown: int, classes: int) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from everlearn.experiments.found import Found
 from everlearn.experiments.pictures import picture_row, pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
-from everlearn.experiments.verdicts import statement
+from everlearn.experiments.verdicts import own
 from everlearn.report.chapter import Chapter
 from everlearn.results import Row
 
@@ -26,6 +26,7 @@ SETTINGS = {
 }
 COST = {SMALL: "seconds", PAPER: "seconds"}
 PART = "fig2-shapes"
+PARTS = (PART,)
 COLORS = ("white", "red", "orange", "yellow", "lime", "cyan", "blue", "purple", "pink")
 
 
@@ -40,8 +41,11 @@ def figure(found: Found) -> Chapter:
     rows = found.rows(PART)
     sums = [row for row in rows if row["kind"] == "digest"]
     ours = "; ".join(f"task {row['task']:,}: tables {row['tables'][:12]}" for row in sums)
-    words = "A stream has no end, and all of it follows from its seed"
-    verdicts = [statement(words, ours, all(row["again"] for row in sums) if sums else None)]
+    same = all(row["again"] for row in sums)
+    words = "A far task follows from the seed alone, drawn twice and in another order"
+    verdicts = [
+        own(words, ours + ("" if same else ", NOT the same"), "the original package takes no seed")
+    ]
     missing = [] if rows else [PART]
     return Chapter([], [], pictures(rows), verdicts, [], missing, _NOTE, found.origins(PART))
 

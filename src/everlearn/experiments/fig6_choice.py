@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found
+from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL_PLUS
-from everlearn.experiments.read import points
+from everlearn.experiments.read import lines, points
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import listed, own
-from everlearn.metrics import share
-from everlearn.report.chapter import Chapter, Figure
-from everlearn.report.chart import draw_lines
+from everlearn.metrics import Tally, tally
+from everlearn.report.chapter import Chapter
 from everlearn.report.lines import Line
 from everlearn.report.verdict import Verdict
 from everlearn.results import Row
@@ -39,23 +38,30 @@ PLAYERS = {
 }
 
 
+PARTS = tuple(f"fig6-{player}" for player in PLAYERS)
+_LEARNERS = {"dcl-plus": DCL_PLUS, "contrastive": _CONTRASTIVE}
+
+
 def run(lab: Lab) -> None:
     """Let every player answer the same questions."""
     settings = lab.settings(SETTINGS)
     lab.learn(settings.trials)
-    for player in PLAYERS:
+    for player, part in zip(PLAYERS, PARTS, strict=True):
         numbers = {"player": player, **settings.numbers}
-        lab.measure(_part(player), numbers, partial(_play, lab, player))
+        trials = [_LEARNERS[player]] if player in _LEARNERS else []
+        lab.measure(part, numbers, partial(_play, lab, player), trials)
 
 
 def figure(found: Found) -> Chapter:
-    """Accuracy against the number of choices, a line a player."""
-    tallies = {player: _tally(found.rows(_part(player))) for player in PLAYERS}
-    known = {player: tally for player, tally in tallies.items() if tally}
-    lines = [_line(player, tally) for player, tally in known.items()]
-    words = "accuracy against the number of choices, by player"
-    svg = [draw_lines(lines, "fig6", "choices", "accuracy", words)] if lines else []
-    most = {PLAYERS[player]: _hardest(tally) for player, tally in known.items()}
+    """Accuracy against the number of choices, a line a player, also of those that `everlearn ask` asked."""
+    parts = list(dict.fromkeys([*PARTS, *found.parts("fig6-")]))
+    tallies = {part.removeprefix("fig6-"): tally(found.rows(part)) for part in parts}
+    known = {player: counts for player, counts in tallies.items() if counts}
+    figures = lines(
+        [_line(player, counts) for player, counts in known.items()], "fig6", "choices", "accuracy",
+        "All players answered the same questions. Bands: Wilson's 95 % interval.",
+    )  # fmt: skip
+    most = {_name(player): counts[max(counts)].accuracy for player, counts in known.items()}
     verdicts = [
         Verdict(
             CLAIM, "a hosted model", "not asked", "not comparable",
@@ -63,17 +69,16 @@ def figure(found: Found) -> Chapter:
         ),
         own("Right among the most choices", listed(most)),
     ]  # fmt: skip
-    missing = [_part(player) for player in PLAYERS if player not in known]
-    figures = [
-        Figure(one, "All players answered the same questions. Bands: Wilson's 95 % interval.")
-        for one in svg
-    ]
-    origins = found.origins(*map(_part, PLAYERS))
-    return Chapter(figures, [], [], verdicts, [], missing, "", origins)
+    trials = found.settings(SETTINGS).trials
+    missing = [*found.missing(trials), *(part for part in PARTS if not found.rows(part))]
+    runs = label_runs(found.groups(trials))
+    return Chapter(figures, [], [], verdicts, runs, missing, _NOTE, found.origins(*parts))
 
 
-def _part(player: str) -> str:
-    return f"fig6-{player}"
+_NOTE = (
+    "The answers of a model join the figure as parts/fig6-NAME.jsonl: the rows.jsonl that `everlearn ask "
+    "play` wrote."
+)
 
 
 def _play(lab: Lab, player: str) -> Iterator[Row]:
@@ -92,22 +97,12 @@ def _answer(lab: Lab, player: str) -> Callable[[Any], int]:
     rules = {"pixels": Pixels, "search": Search}
     if player in rules:
         return looking(rules[player]())
-    names = {"dcl-plus": DCL_PLUS, "contrastive": _CONTRASTIVE}
-    return looking(Recall(lab.learner(names[player])), lab.device)
+    return looking(Recall(lab.learner(_LEARNERS[player])), lab.device)
 
 
-def _tally(rows: Iterable[Row]) -> dict[int, tuple[int, int]]:
-    """Right answers and all of them, for each number of choices."""
-    found: dict[int, tuple[int, int]] = {}
-    for row in rows:
-        right, total = found.get(row["n"], (0, 0))
-        found[row["n"]] = (right + (row["chosen"] == row["answer"]), total + 1)
-    return dict(sorted(found.items()))
+def _name(player: str) -> str:
+    return PLAYERS.get(player, player)
 
 
-def _line(player: str, tally: dict[int, tuple[int, int]]) -> Line:
-    return points(PLAYERS[player], player, list(tally), list(tally.values()))
-
-
-def _hardest(tally: dict[int, tuple[int, int]]) -> float:
-    return float(share(*tally[max(tally)]))
+def _line(player: str, counts: dict[int, Tally]) -> Line:
+    return points(_name(player), player, list(counts), list(counts.values()))

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL, DCL_PLUS, SEEDS
-from everlearn.experiments.read import mean
+from everlearn.experiments.read import lines, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import listed, number, own
 from everlearn.metrics import paper_curve
 from everlearn.report import Group
-from everlearn.report.chapter import Chapter, Figure
-from everlearn.report.chart import draw_lines
+from everlearn.report.chapter import Chapter
 from everlearn.report.lines import Line
 
 if TYPE_CHECKING:
@@ -26,6 +25,10 @@ SETTINGS = {
 }
 COST = {SMALL: "1 minute", PAPER: "11 minutes"}
 _SCORES = ("open_set_auroc", "open_set_average_precision", "open_set_oscr")
+_WHY = {
+    DCL.title: "the paper's method, on images of 64 pixels with soft edges, after the last task",
+    DCL_PLUS.title: "ours, which rehearses, averages and fits; likewise",
+}
 _NOTE = (
     "The paper calls the two rates precision and recall; they are the shares of seen shapes called seen "
     "and of unseen ones called unseen, over the threshold on the ratio of the two nearest distances."
@@ -41,26 +44,24 @@ def figure(found: Found) -> Chapter:
     """The curve, its area, and textbook scores."""
     trials = found.settings(SETTINGS).trials
     groups = found.groups(trials)
-    ours = {group.label: group for group in groups}.get(DCL_PLUS.title)
-    scores = (
-        {name.removeprefix("open_set_").replace("_", " "): mean(ours, name) for name in _SCORES}
-        if ours
-        else {}
-    )
-    area = mean(ours, "open_set_paper_area") if ours else None
+    areas = {group.label: mean(group, "open_set_paper_area") for group in groups}
     verdicts = [
-        number("Area under the published curve", 0.92, area),
-        own("DCL+: textbook scores, unseen positive", listed(scores)),
+        number(f"{label}: area under the published curve", 0.92, areas.get(label), why)
+        for label, why in _WHY.items()
     ]
-    words = "share of seen shapes called seen against share of unseen ones called unseen"
-    lines = [_line(group) for group in groups]
-    svg = (
-        [draw_lines(lines, "fig9", "unseen shapes called unseen", "seen shapes called seen", words)]
-        if lines
-        else []
-    )
-    figures = [Figure(one, "The two rates over all thresholds, first seed.") for one in svg]
+    verdicts += [
+        own(f"{group.label}: textbook scores, unseen positive", listed(_scores(group)))
+        for group in groups
+    ]
+    figures = lines(
+        [_line(group) for group in groups], "fig9", "unseen shapes called unseen",
+        "seen shapes called seen", "The two rates over all thresholds, first seed.",
+    )  # fmt: skip
     return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+
+
+def _scores(group: Group) -> dict[str, float | None]:
+    return {name.removeprefix("open_set_").replace("_", " "): mean(group, name) for name in _SCORES}
 
 
 def _line(group: Group) -> Line:

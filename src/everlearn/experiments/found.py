@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.trial import Settings, Trial, settings_at
 from everlearn.metrics import summarise
 from everlearn.report import Finished, Group, load_run
 from everlearn.results import Row
@@ -45,10 +45,20 @@ class Found:
     def origins(self, *parts: str) -> dict[str, Row]:
         """Where, when and by which command measurements were made, those that were."""
         found = {part: self._lines(part) for part in parts}
-        return {part: lines[0] for part, lines in found.items() if lines}
+        return {part: rows[0] for part, rows in found.items() if rows and rows[0]["kind"] == ORIGIN}
+
+    def parts(self, start: str) -> list[str]:
+        """The names of all measurements that begin so."""
+        return sorted(path.stem for path in (self.folder / PARTS).glob(f"{start}*.jsonl"))
 
     def _lines(self, part: str) -> list[Row]:
-        return read_lines(self.folder / PARTS / f"{part}.jsonl")
+        path = self.folder / PARTS / f"{part}.jsonl"
+        rows = read_lines(path)
+        if not all(isinstance(row.get("kind"), str) for row in rows):
+            raise ValueError(
+                f"{path} has a row that does not say its kind; put back a copy of the file"
+            )
+        return rows
 
     def _gather(self, trial: Trial) -> list[Finished]:
         names = [trial.folder(seed) for seed in trial.seeds]
@@ -57,16 +67,20 @@ class Found:
 
     def _run(self, name: str, trial: Trial) -> Finished:
         if name not in self._runs:
-            self._runs[name] = thin(load_run(self.folder / name), trial.plan.get("every", 1))
+            run = load_run(self.folder / name)
+            _check_method(run, trial)
+            self._runs[name] = thin(run, trial.plan.get("every", 1))
         return self._runs[name]
 
     def _is_done(self, name: str) -> bool:
         return (self.folder / name / DONE).exists()
 
 
-def settings_at(every: dict[str, Settings], scale: str) -> Settings:
-    """An experiment's settings at a scale: all but `paper` are those of `small`."""
-    return every[PAPER if scale == PAPER else SMALL]
+def _check_method(run: Finished, trial: Trial) -> None:
+    if run.method != trial.method:
+        raise ValueError(
+            f"{run.folder} is a run of {run.method}, and is named as one of {trial.method}; rename it"
+        )
 
 
 def thin(run: Finished, every: int) -> Finished:

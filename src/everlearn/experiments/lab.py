@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 from everlearn import runs
 from everlearn.disk import write_file
 from everlearn.exam.costs import gpu_of
-from everlearn.experiments.found import ORIGIN, PARTS, settings_at
+from everlearn.experiments.found import ORIGIN, PARTS
 from everlearn.experiments.scales import find_scale
-from everlearn.experiments.trial import Settings, Trial
+from everlearn.experiments.trial import Settings, Trial, settings_at
 from everlearn.learner import find_device
 from everlearn.provenance import provenance
 from everlearn.results import Row
@@ -47,8 +48,7 @@ class Lab:
         self.device = find_device(device)
         self.preset = find_scale(scale)
         self.base = as_sprites(self.preset.stream)
-        self._only, self._follow = frozenset(only), follow or _finish
-        self._unmet = set(self._only)
+        self.only, self._follow = frozenset(only), follow or _finish
 
     def settings(self, every: dict[str, Settings]) -> Settings:
         """An experiment's settings at this scale."""
@@ -56,17 +56,7 @@ class Lab:
 
     def wants(self, name: str) -> bool:
         """Whether a run or a measurement of this name is to be made here."""
-        self._unmet.discard(name)
-        return not self._only or name in self._only
-
-    def check_names(self) -> None:
-        """Raise where `only` names what no experiment carried out so far has."""
-        if self._unmet:
-            unknown = ", ".join(sorted(self._unmet))
-            raise ValueError(
-                f"no run or measurement of these experiments is called {unknown}; runs are called as their "
-                "folders, such as er-5k-seed0, measurements as their files, such as fig6-random"
-            )
+        return not self.only or name in self.only
 
     def learn(self, trials: Iterable[Trial]) -> None:
         """Have the runs of some trials finished."""
@@ -75,22 +65,37 @@ class Lab:
                 if self.wants(trial.folder(seed)):
                     self._learn(trial, seed)
 
-    def measure(self, part: str, settings: Any, rows: Callable[[], Iterable[Row]]) -> None:
+    def measure(
+        self,
+        part: str,
+        settings: Any,
+        rows: Callable[[], Iterable[Row]],
+        trials: Iterable[Trial] = (),
+    ) -> None:
         """Have a measurement on disk: made and written whole, unless it is there.
 
         Args:
             settings: what the rows follow from, plain values.
             rows: makes the measurement.
+            trials: whose runs, of the first seed, it is made with.
         """
         if not self.wants(part):
             return
         path, kept = self.folder / PARTS / f"{part}.jsonl", plain(settings, "settings")
+        names = [trial.folder(trial.seeds[0]) for trial in trials]
         there = read_lines(path)
         if there:
-            _check_same(path, there[0], kept)
+            _check_same(path, there[0], kept, self._sums(names))
             return
-        head = {"kind": ORIGIN, "settings": kept, **provenance(gpu_of(self.device))}
-        write_file(path, b"".join(map(encode, [head, *rows()])))
+        made = list(rows())  # which finishes the runs
+        head = {"kind": ORIGIN, "settings": kept, "runs": self._sums(names)}
+        head |= provenance(gpu_of(self.device))
+        write_file(path, b"".join(map(encode, [head, *made])))
+
+    def _sums(self, names: Iterable[str]) -> dict[str, str]:
+        """What finished runs came to, each as one number."""
+        ends = {name: self.folder / name / DONE for name in names if self.has(name)}
+        return {name: hashlib.sha256(end.read_bytes()).hexdigest() for name, end in ends.items()}
 
     def has(self, name: str) -> bool:
         """Whether a run of this name is finished."""
@@ -122,12 +127,15 @@ def as_sprites(stream: Any) -> Stream:
     return stream
 
 
-def _check_same(path: Path, origin: Row, settings: Any) -> None:
+def _check_same(path: Path, origin: Row, settings: Any, runs: dict[str, str]) -> None:
+    again = "give another --out, or delete the file to measure again"
     if origin.get("settings") != settings:
         raise ValueError(
-            f"{path} holds another measurement, of {origin.get('settings')}, not of {settings}; give "
-            "another --out, or delete the file to measure again"
+            f"{path} holds another measurement, of {origin.get('settings')}, not of {settings}; {again}"
         )
+    changed = [name for name, end in runs.items() if origin.get("runs", runs).get(name) != end]
+    if changed:
+        raise ValueError(f"{path} was measured with another run in {', '.join(changed)}; {again}")
 
 
 def _finish(rows: Iterator[Row], folder: Path, name: str, tasks: int | None) -> None:

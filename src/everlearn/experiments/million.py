@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found
+from everlearn.experiments.found import Found, label_runs
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import own
@@ -27,23 +26,29 @@ SETTINGS = {
 }
 COST = {SMALL: "seconds after the run", PAPER: "2 minutes after the run"}
 PART = "million"
+PARTS = (PART,)
 
 
 def run(lab: Lab) -> None:
     """Fill a memory with new classes, and ask."""
     settings = lab.settings(SETTINGS)
     lab.learn(settings.trials)
-    lab.measure(PART, dict(settings.numbers), lambda: _measure(lab, **settings.numbers))
+    lab.measure(
+        PART, dict(settings.numbers), lambda: _measure(lab, **settings.numbers), settings.trials
+    )
 
 
 def figure(found: Found) -> Chapter:
     """A table: accuracy, that of the true map, speed, bytes."""
     rows = found.rows(PART)
     ours = ", ".join(f"{row['factors']} {row['right'] / row['total']:.3f}" for row in rows)
-    classes = found.settings(SETTINGS).numbers["classes"]
+    settings = found.settings(SETTINGS)
+    classes = settings.numbers["classes"]
     verdicts = [own(f"One shot among {classes:,} classes", ours)]
-    tables, missing = ([_table(rows)], []) if rows else ([], [PART])
-    return Chapter([], tables, [], verdicts, [], missing, "", found.origins(PART))
+    tables, part = ([_table(rows)], []) if rows else ([], [PART])
+    missing = [*found.missing(settings.trials), *part]
+    runs = label_runs(found.groups(settings.trials))
+    return Chapter([], tables, [], verdicts, runs, missing, "", found.origins(PART))
 
 
 def _table(rows: list[Row]) -> Table:
@@ -77,14 +82,8 @@ def _measure(lab: Lab, classes: int, questions: int) -> Iterator[Row]:
     trial = lab.settings(SETTINGS).trials[0]
     learner, stream = lab.learner(trial), lab.stream(trial)
     new, memory = new_classes(stream, learner), learner.memory.empty()
-    began = perf_counter()
     fill(memory, new, range(new.first_class, new.first_class + classes), lab.device)
-    common = {
-        "kind": "million",
-        "classes": classes,
-        "memory_bytes": memory.bytes,
-        "seconds_to_fill": perf_counter() - began,
-    }
+    common = {"kind": "million", "classes": classes, "memory_bytes": memory.bytes}
     for factors in FACTORS:
         shown = new_classes(stream, learner, factors)
         yield common | {"factors": factors} | _ask(lab, shown, learner, memory, classes, questions)

@@ -43,8 +43,10 @@ def _trials(scale: str, seeds: tuple[int, ...]) -> tuple[Trial, ...]:
 SETTINGS = {SMALL: Settings(_trials(SMALL, (0,))), PAPER: Settings(_trials(PAPER, SEEDS))}
 COST = {SMALL: "5 minutes", PAPER: "1 hour"}
 _NOTE = (
-    "What L2P-lite stores leaves out its frozen net of 10.8 MB, which fig5 pre-trains. Joint training "
-    "draws all tasks again, which counts as nothing stored."
+    "DCL learns from the true map of every image and gets an exemplar of each class; contrastive gets the "
+    "exemplars, the others labels only. What L2P-lite stores leaves out its frozen net of 10.8 MB; joint "
+    "training draws all tasks again, which counts as nothing stored. On the H200 runs shared the card in "
+    "groups of four, but for ER with 20,000 images."
 )
 
 

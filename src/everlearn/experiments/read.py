@@ -9,8 +9,9 @@ import numpy as np
 from everlearn.metrics import curve, share, wilson
 from everlearn.report import Group
 from everlearn.report.chapter import Figure
-from everlearn.report.chart import draw_lines
+from everlearn.report.chart import Bar, draw_bars, draw_lines
 from everlearn.report.lines import Line, accuracy_lines
+from everlearn.report.numbers import NONE
 
 
 def accuracy_at(group: Group, tasks: int) -> float | None:
@@ -31,13 +32,37 @@ def mean(group: Group, name: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
+def last_pooled(group: Group) -> float:
+    """Mean over seeds of the share of all test images named right at the end."""
+    ends = [curve(run.rows) for run in group.runs]
+    return float(np.mean([share(end.right[-1], end.total[-1]) for end in ends]))
+
+
+def cell(group: Group, name: str, digits: int = 3) -> str:
+    """A number of the summary as a table shows it."""
+    value = mean(group, name)
+    return NONE if value is None else f"{value:.{digits}f}"
+
+
+def bars(groups: Sequence[Group], name: str, figure: str, x: str, caption: str) -> list[Figure]:
+    """A bar a group, of a number of the summary; nothing where none was measured."""
+    values = {group.label: mean(group, name) for group in groups}
+    found = [
+        Bar(group.label, group.method, value, value, value)
+        for group in groups
+        if (value := values[group.label]) is not None
+    ]
+    return [Figure(draw_bars(found, figure, x, f"{x}, by method"), caption)] if found else []
+
+
+def lines(drawn: Sequence[Line], name: str, x: str, y: str, caption: str) -> list[Figure]:
+    """A figure of lines; nothing where there are none."""
+    return [Figure(draw_lines(drawn, name, x, y, f"{y} against {x}"), caption)] if drawn else []
+
+
 def curves(groups: Sequence[Group], name: str, caption: str) -> list[Figure]:
     """Accuracy on all tasks so far against tasks learned; nothing where there are no runs."""
-    if not groups:
-        return []
-    words = "accuracy on all tasks so far against tasks learned, by method"
-    svg = draw_lines(accuracy_lines(groups), name, "tasks learned", "accuracy", words)
-    return [Figure(svg, caption)]
+    return lines(accuracy_lines(groups), name, "tasks learned", "accuracy", caption)
 
 
 def points(label: str, method: str, x: Sequence[float], counts: Sequence[tuple[int, int]]) -> Line:

@@ -11,7 +11,7 @@ from everlearn.stream import Stream
 
 Knobs = dict[str, Any]
 
-_NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 5, "memory": 200}
+_NET: Knobs = {"net": "convnet-pooled", "batch_size": 32, "epochs": 3, "memory": 200}
 _MAPS: Knobs = {"net": "convnet", "batch_size": 32, "epochs": 5}
 _OWN: dict[str, Knobs] = {
     "dcl": _MAPS,

@@ -1,4 +1,4 @@
-"""Separability: how much alike shapes are, and the accuracy that no learner can exceed."""
+"""Separability: how much alike shapes are, and how well the nearest exemplar tells them apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from everlearn.report import Table
 from everlearn.report.chapter import Chapter, Figure
 from everlearn.report.chart import draw_lines
 from everlearn.report.lines import Line
-from everlearn.report.verdict import Verdict
 from everlearn.results import Row
 
 if TYPE_CHECKING:
@@ -31,8 +30,9 @@ SETTINGS = {
 }
 COST = {SMALL: "seconds", PAPER: "1 minute, on a CPU"}
 PART = "separability"
+PARTS = (PART,)
 _ALIKE = (0.9, 0.95, 0.97)
-_CEILING = "ceiling: true map, nearest exemplar"
+_CEILING = "true map, nearest exemplar"
 
 
 def run(lab: Lab) -> None:
@@ -45,7 +45,9 @@ def figure(found: Found) -> Chapter:
     """The ceiling against the number of classes, and how many have a near twin."""
     rows = found.rows(PART)
     if not rows:
-        return Chapter([], [], [], [own("The ceiling", "")], [], [PART])
+        return Chapter(
+            [], [], [], [own("The nearest exemplar through the true map", "")], [], [PART]
+        )
     counts = [row["classes"] for row in rows]
     best = points(_CEILING, "ceiling", counts, [(row["right"], row["images"]) for row in rows])
     words = (
@@ -57,14 +59,19 @@ def figure(found: Found) -> Chapter:
     )
     last = rows[-1]
     verdicts = [
-        Verdict(
-            f"Share of {last['classes']:,} classes with another at IoU above 0.90", "0.68 of 5,000",
-            f"{last['alike'][0]:.2f}", "not comparable",
-            "the published figure is of the original package's shapes, counted on pixels",
+        own(
+            f"Share of {last['classes']:,} classes with another at IoU above 0.90",
+            f"{last['alike'][0]:.2f}",
+            "none was published; of 5,000 shapes of the original package we counted 0.68, on pixels",
         ),
-        own("Ceiling: the nearest exemplar through the true map", f"{last['right'] / last['images']:.4f}"),
+        own("The nearest exemplar through the true map", f"{last['right'] / last['images']:.4f}"),
     ]  # fmt: skip
-    figures = [Figure(svg, "The ceiling is of any pose within the ranges of the grid.")]
+    figures = [
+        Figure(
+            svg,
+            "Any pose within the ranges of the grid. A learner that compares otherwise may do better.",
+        )
+    ]
     return Chapter(figures, [_table(rows)], [], verdicts, [], [], "", found.origins(PART))
 
 

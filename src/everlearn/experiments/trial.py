@@ -46,3 +46,8 @@ class Settings(NamedTuple):
 
     trials: tuple[Trial, ...] = ()
     numbers: Mapping[str, Any] = NOTHING
+
+
+def settings_at(every: dict[str, Settings], scale: str) -> Settings:
+    """An experiment's settings at a scale: all but `paper` are those of `small`."""
+    return every[PAPER if scale == PAPER else SMALL]

@@ -1,5 +1,6 @@
 """Numbers from rows: pure functions that need numpy alone."""
 
+from everlearn.metrics.choice import Tally, tally
 from everlearn.metrics.cost import Cost, cost
 from everlearn.metrics.gap import mean_stability_gap, recovery, stability_gap
 from everlearn.metrics.matrix import Curve, Table, curve, pooled, table
@@ -40,6 +41,7 @@ __all__ = [
     "Series",
     "Spread",
     "Table",
+    "Tally",
     "ThetaErrors",
     "aggregate",
     "auroc",
@@ -72,6 +74,7 @@ __all__ = [
     "stream_average",
     "summarise",
     "table",
+    "tally",
     "theta_errors",
     "wilson",
     "windowed_forgetting",

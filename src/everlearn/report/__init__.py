@@ -13,7 +13,7 @@ from everlearn.report.milestones import summary_table
 from everlearn.report.page import Section, write_page
 from everlearn.report.table import Table
 from everlearn.report.tables import make_tables
-from everlearn.report.verdict import VERDICTS, Verdict, check_verdict, verdict_table
+from everlearn.report.verdict import VERDICTS, Verdict, check_verdict
 
 __all__ = [
     "VERDICTS",
@@ -44,7 +44,6 @@ __all__ = [
     "to_html",
     "to_latex",
     "to_markdown",
-    "verdict_table",
     "write_book",
     "write_page",
 ]

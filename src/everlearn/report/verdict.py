@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from everlearn.report.table import Table
-
 VERDICTS = ("better", "equal", "worse", "not comparable")
-HEAD = ["statement", "published", "ours", "verdict", "why"]
 
 
 class Verdict(NamedTuple):
@@ -37,12 +34,6 @@ def check_verdict(verdict: Verdict) -> Verdict:
     if not verdict.statement:
         raise ValueError("a verdict needs the statement that it is about, found none; write it")
     return verdict
-
-
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
-    """Make a table of words, one row a verdict."""
-    rows = [list(check_verdict(verdict)) for verdict in verdicts]
-    return Table("Verdicts", HEAD, rows, "", text=True)
 
 
 def badge(verdict: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts become answers or count as wrong; rows become counts."""
+"""Texts become answers or count as wrong."""
 
 from __future__ import annotations
 
@@ -77,12 +77,3 @@ def test_a_row_tells_the_question_the_answer_and_the_choice() -> None:
     rows = list(play([question], lambda question: -1))
     told = {"kind": "choice", "n": 3, "number": 5, "answer": question.answer, "chosen": -1}
     assert json.loads(json.dumps(rows)) == [told]
-
-
-def test_right_answers_are_counted_for_each_number_of_choices() -> None:
-    rows = [
-        {"n": 2, "answer": 0, "chosen": 0},
-        {"n": 3, "answer": 1, "chosen": 2},
-        {"n": 2, "answer": 1, "chosen": -1},
-    ]
-    assert tally(rows) == {2: Tally(1, 2), 3: Tally(0, 1)}

@@ -12,7 +12,9 @@ _SECRET = 8  # characters of a key that is worth hiding
 def hide(words: str, key: str) -> str:
     r"""Take the key out of a text, where it may stand as in JSON: \u0073 for s, \/ for /."""
     # Local servers take any key, such as "x"; to take that out would change what they say.
-    return re.sub(_spellings(key), "***", words) if len(key) >= _SECRET else words
+    if len(key) < _SECRET:
+        return words
+    return re.sub(_in_json(key), "***", words.replace(key, "***"))
 
 
 def decode(data: str, key: str) -> Any:
@@ -33,6 +35,7 @@ def _without(value: Any, key: str) -> Any:
     return value
 
 
-def _spellings(key: str) -> str:
-    # Three backslashes: JSON as a text within JSON. With a bound, no text takes long to search.
-    return "".join(rf"\\{{0,3}}(?:{re.escape(c)}|u(?i:{ord(c):04x}))" for c in key)
+def _in_json(key: str) -> str:
+    # No two ways to read a character, so that no text takes long to search.
+    ways = ((re.escape(json.dumps(c)[1:-1]), f"{ord(c):04x}") for c in key)
+    return "".join(rf"(?:{way}|\\u(?i:{code}))" for way, code in ways).replace("/", r"\\?/")

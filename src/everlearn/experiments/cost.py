@@ -51,8 +51,8 @@ COST = {
 }
 _NOTE = (
     "Stored: all that a method keeps from task to task (net, images, logits, exemplars); joint "
-    "training draws all tasks again, which counts as nothing. On the H200 runs shared the card in groups "
-    "of four, but for ER with 20,000 images: compare seconds with care."
+    "training draws all tasks again, which counts as nothing. On the H200 runs shared the card with up "
+    "to four others, but for ER with 20,000 images: compare seconds with care."
 )
 
 

@@ -62,19 +62,20 @@ def figure(found: Found) -> Chapter:
         "All players answered the same questions. Bands: Wilson's 95 % interval.",
     )  # fmt: skip
     most = {_name(player): counts[max(counts)].accuracy for player, counts in known.items()}
+    guests = {name: share for name, share in most.items() if name not in PLAYERS.values()}
+    why = _ANOTHER if guests else _NONE_ASKED
     verdicts = [
-        Verdict(
-            CLAIM, "a hosted model", "not asked", "not comparable",
-            "none can be reached from the machine that made these rows; `everlearn ask` asks any",
-        ),
+        Verdict(CLAIM, "GPT-4V", listed(guests) or "not asked", "not comparable", why),
         own("Right among the most choices", listed(most)),
-    ]  # fmt: skip
+    ]
     trials = found.settings(SETTINGS).trials
     missing = [*found.missing(trials), *(part for part in PARTS if not found.rows(part))]
     runs = label_runs(found.groups(trials))
     return Chapter(figures, [], [], verdicts, runs, missing, _NOTE, found.origins(*parts))
 
 
+_NONE_ASKED = "none can be reached from the machine that made these rows; `everlearn ask` asks any"
+_ANOTHER = "another model, asked by `everlearn ask`; right among the most choices"
 _NOTE = (
     "The answers of a model join the figure as parts/fig6-NAME.jsonl: the rows.jsonl that `everlearn ask "
     "play` wrote."

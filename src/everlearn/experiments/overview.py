@@ -45,8 +45,8 @@ COST = {SMALL: "5 minutes", PAPER: "1 hour"}
 _NOTE = (
     "DCL learns from the true map of every image and gets an exemplar of each class; contrastive gets the "
     "exemplars, the others labels only. What L2P-lite stores leaves out its frozen net of 10.8 MB; joint "
-    "training draws all tasks again, which counts as nothing stored. On the H200 runs shared the card in "
-    "groups of four, but for ER with 20,000 images."
+    "training draws all tasks again, which counts as nothing stored. On the H200 runs shared the card with "
+    "up to four others, but for ER with 20,000 images."
 )
 
 

@@ -70,12 +70,25 @@ def test_only_some_parts_are_made_and_nothing_is_drawn(tmp_path):
     assert names(tmp_path / "tiny") == {"reproduce.json", *parts}
 
 
-def test_only_what_there_is_can_be_asked_for(tmp_path):
-    line = complaint(
-        "reproduce", "fig2", *TINY, "--out", tmp_path, "--only", "fig2-shapes,fig2-shape"
-    )
-    assert "is called fig2-shape;" in line
-    assert (tmp_path / "tiny" / "parts" / "fig2-shapes.jsonl").exists()
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        ("fig2-shapes,fig2-shape", "names 'fig2-shape', which"),
+        ("fig2-shapes,", "names '', which"),
+        ("er-50-seed0", "names 'er-50-seed0', which"),  # of another experiment
+    ],
+)
+def test_only_what_there_is_can_be_asked_for(tmp_path, only, told):
+    out = tmp_path / "out"
+    assert told in complaint("reproduce", "fig2", *TINY, "--out", out, "--only", only)
+    assert not out.exists()
+
+
+def test_the_page_of_a_folder_takes_a_title(tmp_path):
+    (tmp_path / "reproduce.json").write_text('{"scale": "tiny"}')
+    code, _, errors = call("report", tmp_path, "--out", tmp_path / "page", "--title", "Mine & all")
+    assert code == 0, errors
+    assert "<title>Mine &amp; all</title>" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_an_unknown_experiment_is_answered_with_the_known_ones(tmp_path):
@@ -107,6 +120,13 @@ def test_a_folder_of_data_that_is_not_there_is_told(tmp_path):
     nowhere = tmp_path / "nowhere"
     line = complaint("reproduce", "fig5", *TINY, "--out", tmp_path, *only, "--data", nowhere)
     assert str(nowhere) in line
+    assert names(tmp_path / "tiny") == {"reproduce.json"}
+
+
+def test_a_run_that_is_asked_for_needs_its_data(tmp_path, monkeypatch):
+    monkeypatch.delenv("EVERLEARN_DATA", raising=False)
+    only = ("--only", "l2p-lite-seed0")
+    assert "no data folder" in complaint("reproduce", "fig5", *TINY, "--out", tmp_path, *only)
     assert names(tmp_path / "tiny") == {"reproduce.json"}
 
 

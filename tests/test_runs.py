@@ -19,8 +19,11 @@ import torch
 from everlearn import Canvas, Stream, runs
 from everlearn.exam import Plan
 from everlearn.exam.costs import DivergedError
+from everlearn.methods import find_method
 from everlearn.methods.dcl import DCL
 from everlearn.results import Run, read_costs, read_rows
+from everlearn.results.plain import plain
+from everlearn.settings import change_settings, list_settings
 
 STREAM = Stream(
     tasks=3, classes_per_task=3, values_per_factor=3, canvas=Canvas(size=16), split=(0.7, 0.1, 0.2)
@@ -129,8 +132,17 @@ def test_a_run_without_a_checkpoint_has_no_learner_yet(tmp_path: Path) -> None:
     going = start(tmp_path / "run")
     next(going)
     going.close()
-    with pytest.raises(ValueError, match="no checkpoint yet"):
+    with pytest.raises(ValueError, match="no checkpoint: let the run get through"):
         runs.load_learner(tmp_path / "run", "cpu")
+
+
+def test_a_finished_run_without_its_checkpoint_is_to_be_made_again(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder = copy(whole, tmp_path / "run")
+    (folder / "checkpoint.npz").unlink()
+    with pytest.raises(ValueError, match=r"no checkpoint: it is finished, .* make the run again"):
+        runs.load_learner(folder, "cpu")
 
 
 GPU_OPTIONS = (
@@ -250,6 +262,18 @@ def test_ensure_refuses_an_older_run_where_a_younger_setting_is_changed(
     older = copy(whole, tmp_path / "run", settings=settings)
     with pytest.raises(ValueError, match="another run"):
         ensure(older, jitter=0.5)
+
+
+def test_an_older_run_of_a_method_was_without_what_the_method_now_turns_on(
+    whole: Path, tmp_path: Path
+) -> None:
+    now = change_settings(find_method("dcl-plus").settings(), SMALL, "dcl-plus")
+    settings = plain(list_settings(now), "settings")
+    assert settings.pop("own") > 0
+    older = copy(whole, tmp_path / "run", method="dcl-plus", settings=settings)
+    assert ensure(older, method="dcl-plus", own=0.0) is None
+    with pytest.raises(ValueError, match="another run"):
+        ensure(older, method="dcl-plus")
 
 
 @pytest.mark.parametrize("asked", [{"epochs": 2}, {"jitter": 0.5}, {"method": "dcl-plus"}])

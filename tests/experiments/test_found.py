@@ -82,6 +82,30 @@ def test_a_measurement_is_its_rows_without_the_origin(found, keep_part):
     assert origins["sum"]["command"] == "everlearn reproduce"
 
 
+def test_measurements_are_found_by_how_they_begin(found, keep_part):
+    for part in ("sum-b", "sum-a", "product"):
+        keep_part(part, [])
+    assert found.parts("sum-") == ["sum-a", "sum-b"]
+    assert found.parts("none-") == []
+
+
+def test_a_row_that_does_not_say_its_kind_is_refused(found, keep_part):
+    path = keep_part("sum", [{"n": 1}])
+    for read in (found.rows, found.origins):
+        with pytest.raises(ValueError, match=r"sum\.jsonl has a row that does not say its kind"):
+            read("sum")
+    path.write_text('{"kind": 1}\n')
+    with pytest.raises(ValueError, match="kind"):
+        found.rows("sum")
+
+
+def test_a_run_of_another_method_is_refused(found, keep):
+    folder = keep(A._replace(method="dcl"), [exam(0)])
+    with pytest.raises(ValueError, match="is a run of dcl, and is named as one of er") as raised:
+        found.groups([A])
+    assert str(folder) in str(raised.value)
+
+
 def test_tests_between_those_asked_for_are_left_out(found, keep):
     probe = {"kind": "probe", "step": 1, "learned": 0, "tested": 0, "right": 1, "total": 10}
     rows = [exam(-1), *(exam(learned, right=learned) for learned in range(6)), probe]

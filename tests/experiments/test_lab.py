@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,59 @@ def test_a_measurement_with_other_settings_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "parts" / "sum.jsonl").read_bytes() == kept
 
 
+def test_a_measurement_names_the_runs_that_it_finished(tmp_path):
+    place = lab(tmp_path)
+
+    def count() -> Iterator[dict[str, Any]]:
+        yield {"kind": "count", "n": len(place.learner(ONE).state())}
+
+    place.measure("sum", {}, count, [ONE])
+    end = hashlib.sha256((tmp_path / "plain-seed0" / "done.json").read_bytes()).hexdigest()
+    assert Found(tmp_path, "tiny").origins("sum")["sum"]["runs"] == {"plain-seed0": end}
+
+
+@pytest.fixture
+def measured(tmp_path, finished) -> Path:
+    """A run, and a measurement that was made with it."""
+    shutil.copytree(finished / "plain-seed0", tmp_path / "plain-seed0")
+    lab(tmp_path).measure("sum", {}, two_rows, [ONE])
+    return tmp_path
+
+
+def learn_anew(folder: Path) -> None:
+    """Put another end in the place of that of the run."""
+    (folder / "plain-seed0" / "done.json").write_text('{"summary": {}}')
+
+
+def measure_again(folder: Path) -> None:
+    lab(folder).measure("sum", {}, lambda: pytest.fail("measured again"), [ONE])
+
+
+def test_a_measurement_made_with_another_run_is_refused_and_left_alone(measured):
+    kept = (measured / "parts" / "sum.jsonl").read_bytes()
+    measure_again(measured)
+    learn_anew(measured)
+    with pytest.raises(
+        ValueError, match=r"sum\.jsonl was measured with another run in plain-seed0"
+    ):
+        measure_again(measured)
+    assert (measured / "parts" / "sum.jsonl").read_bytes() == kept
+
+
+def test_a_measurement_stays_where_its_run_is_not(measured):
+    shutil.rmtree(measured / "plain-seed0")
+    measure_again(measured)
+
+
+def test_a_measurement_that_is_older_than_the_names_of_runs_is_accepted(measured):
+    path = measured / "parts" / "sum.jsonl"
+    head, *rows = path.read_text().splitlines()
+    older = {name: value for name, value in json.loads(head).items() if name != "runs"}
+    path.write_text("\n".join([json.dumps(older), *rows, ""]))
+    learn_anew(measured)
+    measure_again(measured)
+
+
 def test_only_the_named_measurement_is_made(tmp_path):
     place = lab(tmp_path, only=["b"])
     place.measure("a", {}, lambda: pytest.fail("not asked for"))
@@ -115,16 +170,6 @@ def test_only_the_named_run_is_made(tmp_path, finished):
     lab(tmp_path, only=["plain-seed1", "plain"]).learn([TRIAL])
     assert [path.name for path in tmp_path.iterdir()] == ["plain-seed1"]
     assert rows_of(tmp_path / "plain-seed1") == rows_of(finished / "plain-seed1")
-
-
-def test_names_that_nothing_has_are_told(tmp_path):
-    place = lab(tmp_path, only=["sum", "sun", "plain-seed9"])
-    place.measure("sum", {}, two_rows)
-    with pytest.raises(ValueError, match=r"is called plain-seed9, sun; .*such as er-5k-seed0"):
-        place.check_names()
-    place.measure("sun", {}, two_rows)
-    place.learn([TRIAL._replace(seeds=(9,))])
-    place.check_names()
 
 
 def test_every_seed_learns_a_stream_of_its_own(finished):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,20 +37,20 @@ def test_pictures_come_back_as_they_were_kept():
     assert pictures(rows) == [Picture(PNG, "Words.")]
 
 
-@pytest.mark.parametrize(("again", "word"), [(True, "equal"), (False, "worse")])
-def test_fig2_a_task_drawn_again_must_be_the_same(keep_part, tmp_path, again, word):
+@pytest.mark.parametrize(("again", "more"), [(True, ""), (False, ", NOT the same")])
+def test_fig2_says_whether_a_task_drawn_again_is_the_same(keep_part, tmp_path, again, more):
     row = {"kind": "digest", "task": 1_000_000, "tables": "ab" * 32, "again": again}
     keep_part("fig2-shapes", [picture_row("Shapes.", PNG), row])
     chapter = draw(fig2_shapes, tmp_path)
-    assert chapter.verdicts[0].verdict == word
-    assert chapter.verdicts[0].ours == "task 1,000,000: tables abababababab"
+    assert chapter.verdicts[0].verdict == NONE
+    assert chapter.verdicts[0].ours == f"task 1,000,000: tables abababababab{more}"
     assert chapter.pictures == [Picture(PNG, "Shapes.")]
     assert list(chapter.parts) == ["fig2-shapes"]
     assert chapter.missing == []
 
 
 def reply(choices: int, right: bool) -> dict[str, Any]:
-    return {"kind": "answer", "n": choices, "answer": 1, "chosen": 1 if right else 0}
+    return {"kind": "choice", "n": choices, "answer": 1, "chosen": 1 if right else 0}
 
 
 def test_fig6_counts_right_answers_among_the_most_choices(keep_part, tmp_path):
@@ -58,8 +59,33 @@ def test_fig6_counts_right_answers_among_the_most_choices(keep_part, tmp_path):
     chapter = draw(fig6_choice, tmp_path)
     assert chapter.verdicts[1].ours == "random: 0.750"
     assert [verdict.verdict for verdict in chapter.verdicts] == [NONE, NONE]
-    assert chapter.missing == ["fig6-pixels", "fig6-search", "fig6-dcl-plus", "fig6-contrastive"]
+    assert chapter.missing == [
+        *("dcl-plus-seed0", "contrastive-50-seed0"),
+        *("fig6-pixels", "fig6-search", "fig6-dcl-plus", "fig6-contrastive"),
+    ]
     assert len(chapter.figures) == 1
+
+
+def test_fig6_a_model_that_was_asked_joins_the_players(keep_part, tmp_path):
+    keep_part("fig6-random", [reply(2, False)])
+    path = tmp_path / "parts" / "fig6-gpt.jsonl"
+    path.write_text(json.dumps(reply(2, True)) + "\n")  # rows of `everlearn ask` name no origin
+    chapter = draw(fig6_choice, tmp_path)
+    assert chapter.verdicts[1].ours == "random: 0.000; gpt: 1.000"
+    assert "gpt" in chapter.figures[0].svg
+    assert list(chapter.parts) == ["fig6-random"]
+
+
+def exam(right: int) -> dict[str, Any]:
+    return {"kind": "test", "step": 1, "learned": 0, "tested": 0, "right": right, "total": 10}
+
+
+@pytest.mark.parametrize("module", [fig6_choice, fig10_mistakes, million])
+def test_the_runs_that_a_measurement_was_made_with_are_listed(keep, tmp_path, module):
+    trials = module.SETTINGS[PAPER].trials
+    for trial in trials:
+        keep(trial, [exam(5)])
+    assert [run.label for run in draw(module, tmp_path).runs] == [trial.title for trial in trials]
 
 
 @pytest.mark.parametrize(("mistaken", "word"), [(0.2, "equal"), (0.6, "worse")])

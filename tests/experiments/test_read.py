@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from everlearn.experiments.found import Found
-from everlearn.experiments.read import accuracy_at, curves, last_accuracy, mean, points
+from everlearn.experiments.read import (
+    accuracy_at,
+    bars,
+    cell,
+    curves,
+    last_accuracy,
+    last_pooled,
+    mean,
+    points,
+)
 from everlearn.experiments.trial import PAPER, Trial
 from everlearn.report import Group
 
@@ -18,10 +27,10 @@ SEEDS = [{(0, 0): 8, (1, 0): 4, (1, 1): 8}, {(1, 0): 2, (1, 1): 10}]
 TRIAL = Trial("a", "er", seeds=(0, 1))
 
 
-def exam(learned: int, tested: int, right: int) -> dict[str, Any]:
+def exam(learned: int, tested: int, right: int, total: int = 10) -> dict[str, Any]:
     return {
         "kind": "test", "step": learned, "learned": learned, "tested": tested, "right": right,
-        "total": 10,
+        "total": total,
     }  # fmt: skip
 
 
@@ -44,6 +53,27 @@ def test_seeds_that_were_not_tested_then_do_not_count(group):
 
 def test_the_last_accuracy_is_the_mean_over_seeds(group):
     assert last_accuracy(group) == pytest.approx(0.6)
+
+
+def test_the_pooled_share_counts_images_not_tasks_and_is_the_mean_over_seeds(keep, tmp_path):
+    # at the end 5 of 10 and 20 of 40 images, then 10 of 10 and none of 40
+    for seed, (few, many) in enumerate([(5, 20), (10, 0)]):
+        keep(TRIAL, [exam(0, 0, 1), exam(1, 0, few), exam(1, 1, many, 40)], seed)
+    (group,) = Found(tmp_path, PAPER).groups([TRIAL])
+    assert last_pooled(group) == pytest.approx((25 / 50 + 10 / 50) / 2)
+
+
+def test_a_cell_shows_a_number_or_that_there_is_none(group):
+    assert cell(group, "average_accuracy") == "0.600"
+    assert cell(group, "average_accuracy", 1) == "0.6"
+    assert cell(group, "stability_gap") == "–"
+
+
+def test_bars_are_of_the_groups_that_have_the_number(group):
+    (figure,) = bars([group], "forgetting", "name", "forgetting", "Words.")
+    assert figure.caption == "Words."
+    assert "0.4" in figure.svg
+    assert bars([group], "stability_gap", "name", "gap", "Words.") == []
 
 
 def test_a_number_of_the_summary_is_averaged_over_the_seeds_that_have_it(group):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -121,15 +120,6 @@ def test_lengths_and_canvases_of_one_method_are_never_averaged(write_run, tmp_pa
         "dcl, canvas size 64, tasks 3",
         "dcl, canvas size 64, tasks 9",
     ]
-
-
-PAPER = Path(__file__).parents[2] / "results" / "paper"
-
-
-@pytest.mark.skipif(not PAPER.is_dir(), reason="the committed rows are not here")
-def test_the_committed_rows_are_one_report():
-    groups = group_runs(load_runs(PAPER))
-    assert {group.method for group in groups} >= {"dcl", "dcl-plus", "er", "joint"}
 
 
 def test_one_run_is_read_under_the_label_given(write_run):

@@ -42,7 +42,7 @@ def figure(found: Found) -> Chapter:
     verdicts = [
         statement(
             "A larger buffer declines later", "; ".join(f"{k}: {v}" for k, v in words.items()),
-            late if len(sizes) > 1 else None, "when a tenth of the best accuracy is lost",
+            late if len(words) > 1 else None, "when a tenth of the best accuracy is lost",
         ),
         statement(
             "The largest declines before the end", listed({g.label: last_accuracy(g) for g in sizes[-1:]}),

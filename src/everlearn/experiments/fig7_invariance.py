@@ -36,8 +36,8 @@ def figure(found: Found) -> Chapter:
     late, chance = settings.numbers["late"], 1 / settings.numbers["classes"]
     net, plain, maps = (_at(groups, name, late) for name in ("contrastive", "fine-tuning", "dcl"))
     why = ""
-    if "contrastive" in groups:
-        learns = mean(groups["contrastive"], "learning_accuracy") or 0.0
+    learns = mean(groups["contrastive"], "learning_accuracy") if "contrastive" in groups else None
+    if learns is not None:
         why = (
             f"of a task that has just come the contrastive net names {learns:.2f} among all classes"
         )

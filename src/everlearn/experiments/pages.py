@@ -9,7 +9,7 @@ from pathlib import Path
 from everlearn.disk import write_file
 from everlearn.experiments import EXPERIMENTS, overview, stability
 from everlearn.experiments.found import Found
-from everlearn.experiments.trial import PAPER, SMALL, Trial, settings_at
+from everlearn.experiments.trial import PAPER, SMALL, settings_at
 from everlearn.report import Group
 from everlearn.report.book import write_book
 from everlearn.report.chapter import Chapter, Heading
@@ -47,7 +47,7 @@ def write_pages(
     """Draw the page of some experiments, or of all, from the rows in a folder."""
     found, chosen = Found(folder, scale), names or list(EXPERIMENTS)
     chapters = [(_heading(name, scale), _chapter(name, found)) for name in chosen]
-    groups = [_with_gap(group, found) for group in found.groups(_main_trials(scale, chosen))]
+    groups = _compared(found, chosen)
     command = f"everlearn reproduce {'all' if not names else ' '.join(names)} --scale {scale}"
     return write_book(out, title or _title(scale), _intro(scale), groups, chapters, command)
 
@@ -73,10 +73,13 @@ def _beside(verdict: Verdict) -> Verdict:
     return verdict._replace(verdict="not comparable", why=_SMALLER)
 
 
-def _main_trials(scale: str, names: Sequence[str]) -> list[Trial]:
-    """The methods to compare in one table."""
-    module = overview if len(names) > 1 else EXPERIMENTS[names[0]]
-    return list(settings_at(module.SETTINGS, scale).trials)
+def _compared(found: Found, names: Sequence[str]) -> list[Group]:
+    """The methods to compare in one table: all, or those of one experiment."""
+    if len(names) > 1:
+        groups = overview.shown(found)
+    else:
+        groups = found.groups(found.settings(EXPERIMENTS[names[0]].SETTINGS).trials)
+    return [_with_gap(group, found) for group in groups]
 
 
 def _title(scale: str) -> str:

@@ -35,6 +35,7 @@ CLAIM = (
 )
 _EXAMS = {"every": 1, "one_shot": (), "open_set": False, "finals": ()}
 _BACK = 0.3  # of what was lost: it comes back
+_FOR_GOOD = "on this stream they lose old tasks for good: what does not come back is no gap"
 _BOUND = ("agem", "lwf", "ewc", "si")
 _SHOWN = ("dcl-plus", "dcl", "er", "fine-tuning")  # more would hide one another
 _COLUMNS = {
@@ -95,11 +96,13 @@ def _verdicts(groups: list[Group]) -> list[Verdict]:
     others = [words[method] for method in _BOUND if method in words]
     maps = [words[method] for method in ("dcl", "dcl-plus") if method in words]
     heard = [words[method] for method in ("er", "der++") if method in words]
-    lost = Verdict(
-        "So do constraints, distillation and regularisation", "as stated",
-        "; ".join(others) or "not measured", "not comparable",
-        "on this stream they lose old tasks for good: what does not come back is no gap",
+    bound = [back[method] for method in _BOUND if method in back]
+    lost = statement(
+        "So do constraints, distillation and regularisation", "; ".join(others),
+        all(bound) if bound else None, "" if all(bound) else _FOR_GOOD,
     )  # fmt: skip
+    if bound and not any(bound):
+        lost = lost._replace(verdict="not comparable")
     holds = all(replays) if replays else None
     return [
         statement("Replay loses old tasks for a while", "; ".join(heard), holds),

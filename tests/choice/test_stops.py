@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -112,11 +112,20 @@ def test_a_damaged_picture_is_not_sent(hall: Any) -> None:
     assert hall.asked == {(2, 0): 1}
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Heed Ctrl-C, which a process that was started in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(_: Any = None) -> None:
     """Press Ctrl-C: the server is in the process that asks."""
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_stopped_by_hand_the_answer_under_way_is_kept(hall: Any, acts: Any) -> None:
     def late(handler: Any) -> None:
         interrupt()
@@ -148,6 +157,7 @@ def test_stopped_while_a_row_is_shown_the_answer_under_way_is_kept(
     assert places(hall.rows()) == hall.asked == {(2, 0): 1, (2, 1): 1}
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_stopped_by_hand_a_long_wait_ends(hall: Any, acts: Any) -> None:
     def busy(handler: Any) -> None:
         acts.raw(429, {}, Retry_After="60")(handler)

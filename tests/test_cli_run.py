@@ -36,6 +36,8 @@ from everlearn.results import Run, read_rows
 from everlearn.settings import describe_settings, list_settings
 from everlearn.stream import Stream
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 STREAM = ("--tasks", "2", "--classes", "3", "--values", "3", "--size", "16")
 TINY = (*STREAM, "--net", "convnet", "--epochs", "1", "--one-shot", "none", "--device", "cpu")

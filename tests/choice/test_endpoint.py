@@ -12,6 +12,8 @@ import pytest
 
 from everlearn.choice import messages
 
+pytestmark = pytest.mark.slow
+
 ALL = Counter({(n, number): 1 for n in (2, 4) for number in range(3)})
 
 

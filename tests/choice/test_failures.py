@@ -14,6 +14,8 @@ import pytest
 from everlearn.choice.patience import Patience
 from everlearn.choice.post import ServerError, read_wait
 
+pytestmark = pytest.mark.slow
+
 ALL = Counter({(n, number): 1 for n in (2, 4) for number in range(3)})
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from everlearn.choice.secret import decode, hide
 
+pytestmark = pytest.mark.slow
+
 KEY = 'sk/Qzv9"Xwk4\\\\Jfb7Hpt2'
 
 

@@ -19,6 +19,8 @@ import pytest
 
 from everlearn.lock import locked
 
+pytestmark = pytest.mark.slow
+
 ALL = Counter({(n, number): 1 for n in (2, 4) for number in range(3)})
 
 

@@ -15,7 +15,10 @@ from everlearn.report import group_runs, load_runs
 pytest.importorskip("matplotlib")
 
 ROWS = Path(__file__).parents[2] / "results" / "paper"
-pytestmark = pytest.mark.skipif(not ROWS.is_dir(), reason="the committed rows are not here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not ROWS.is_dir(), reason="the committed rows are not here"),
+]
 
 
 def test_nothing_of_an_experiment_is_missing():

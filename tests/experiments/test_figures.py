@@ -29,6 +29,8 @@ from everlearn.experiments.found import Found
 from everlearn.experiments.trial import PAPER, Trial
 from everlearn.report.chapter import Chapter
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 NONE = "not comparable"

@@ -17,6 +17,8 @@ from everlearn.experiments.trial import Trial
 from everlearn.results import Run, read_rows
 from everlearn.stream import Gaussians
 
+pytestmark = pytest.mark.slow
+
 EXAMS = {"one_shot": (), "open_set": False}
 TRIAL = Trial("plain", "fine-tuning", plan=EXAMS, seeds=(0, 1))
 ONE = TRIAL._replace(seeds=(0,))

@@ -12,6 +12,8 @@ from everlearn.report import Bar, Dot, Line, draw_bars, draw_dots, draw_lines
 from everlearn.report.chart.axis import reach, short
 from everlearn.report.style import SHADES
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 SVG = "{http://www.w3.org/2000/svg}"

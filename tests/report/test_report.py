@@ -18,6 +18,8 @@ from everlearn.report.groups import group_runs
 from everlearn.report.heat import draw_heat
 from everlearn.report.load import load_runs
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 HOSTILE = "<script>alert(1)</script>\"'&$x$_|</svg>"

@@ -11,6 +11,8 @@ from hypothesis import strategies as some
 
 from everlearn.report.chart.room import Box, find_room
 
+pytestmark = pytest.mark.slow
+
 PICTURE = (560.0, 336.0)
 PLACES = some.tuples(some.floats(20, 540), some.floats(20, 316))
 

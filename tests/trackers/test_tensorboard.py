@@ -21,6 +21,8 @@ pytest.importorskip("tensorboard", reason="install everlearn[tensorboard]")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 TIMES = ("task/seconds", "task/evaluation_seconds", "task/images_per_second", "task/peak_memory")
 

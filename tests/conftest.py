@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+from typing import NamedTuple
 
 # Nets here are so small that threads wait for one another longer than they work.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,8 +14,26 @@ import pytest
 import torch
 from hypothesis import settings
 
+from everlearn.cli import run
+
 settings.register_profile("everlearn", deadline=None, derandomize=True)
 settings.load_profile("everlearn")
+
+
+class Told(NamedTuple):
+    """What a command came to and what it said."""
+
+    code: int
+    out: str
+    errors: str
+
+
+def call(*arguments: object) -> Told:
+    """Run a command line in this process."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = run([str(argument) for argument in arguments])
+    return Told(code, out.getvalue(), errors.getvalue())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

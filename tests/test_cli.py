@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import subprocess
@@ -21,7 +19,7 @@ from typer.testing import CliRunner
 
 import everlearn
 from everlearn import Canvas, Stream
-from everlearn.cli import app, main, run
+from everlearn.cli import app, main
 from everlearn.cli.export import parse_tasks
 from everlearn.cli.options import CHOICES
 from everlearn.cli.settings import build_stream, parse_scenario
@@ -29,18 +27,12 @@ from everlearn.stream.export import read
 from everlearn.stream.named import STREAMS
 from everlearn.stream.scenarios import SCENARIOS, DomainIncremental, Recurring
 
+from .conftest import call
+
 ROOT = Path(__file__).parent.parent
 PICTURES = ("shapes", "factors", "sweep", "stream", "scenario")
 SMALL = ("--tasks", "2", "--classes", "2", "--values", "2", "--size", "16")
 NOTHING = dict.fromkeys(CHOICES)
-
-
-def call(*arguments: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = run([str(argument) for argument in arguments])
-    return code, out.getvalue(), errors.getvalue()
 
 
 def python(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from everlearn.cli import run
 from everlearn.experiments import EXPERIMENTS
+
+from .conftest import call
 
 pytest.importorskip("matplotlib")
 
 TINY = ("--scale", "tiny", "--device", "cpu")
-
-
-def call(*arguments: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = run([str(argument) for argument in arguments])
-    return code, out.getvalue(), errors.getvalue()
 
 
 def complaint(*arguments: object) -> str:

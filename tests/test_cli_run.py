@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from everlearn import presets, runs
-from everlearn.cli import run
 from everlearn.cli.methods import option
 from everlearn.cli.options import EXAMS
 from everlearn.cli.progress import Watch, follow
@@ -36,19 +35,13 @@ from everlearn.results import Run, read_rows
 from everlearn.settings import describe_settings, list_settings
 from everlearn.stream import Stream
 
+from .conftest import call
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 STREAM = ("--tasks", "2", "--classes", "3", "--values", "3", "--size", "16")
 TINY = (*STREAM, "--net", "convnet", "--epochs", "1", "--one-shot", "none", "--device", "cpu")
-
-
-def call(*arguments: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = run([str(argument) for argument in arguments])
-    return code, out.getvalue(), errors.getvalue()
 
 
 def complaint(*arguments: object) -> str:

@@ -21,7 +21,7 @@ from everlearn.learner import Learner, find_device
 from everlearn.methods import build, find_method
 from everlearn.metrics import summarise
 from everlearn.results import Run, flatten, read_costs, read_rows, unflatten
-from everlearn.results.folder import DONE, SETTINGS
+from everlearn.results.folder import SETTINGS, is_finished
 from everlearn.results.plain import plain
 from everlearn.settings import change_settings, list_settings
 from everlearn.stream import read_stream
@@ -86,7 +86,7 @@ def _is_done(folder: Path, method: str, stream: Any, plan: Plan, changes: dict[s
 
     A setting that the run does not name is younger than the run, which was without it.
     """
-    if not (folder / DONE).exists():
+    if not is_finished(folder):
         return False
     run, settings = Run.open(folder), find_method(method).settings()
     asked = plain(list_settings(change_settings(settings, changes, method)), "settings")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import io
 import json
 import shutil
 import threading
@@ -18,7 +16,8 @@ import pytest
 
 from everlearn import Canvas
 from everlearn.choice import Question, QuestionFolder, QuestionSet, write_questions
-from everlearn.cli import run
+
+from ..conftest import call as call_line
 
 SMALL = QuestionSet(seed=3, sizes=(2, 4), each=3, canvas=Canvas(size=16))
 KEY = "sk-very-secret-0123456789"
@@ -119,14 +118,6 @@ def cut(handler: Handler) -> None:
 def drop(handler: Handler) -> None:
     """Close the connection without a word."""
     handler.close_connection = True
-
-
-def call_line(*arguments: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = run([str(argument) for argument in arguments])
-    return code, out.getvalue(), errors.getvalue()
 
 
 def read_answers(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
-import io
 import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from everlearn.cli import run
 from everlearn.disk import write_file
 from everlearn.experiments.trial import Trial
 from everlearn.results import Run
 from everlearn.results.lines import encode
+
+from ..conftest import Told, call
 
 Rows = Iterable[dict[str, Any]]
 
@@ -50,21 +49,6 @@ def keep_part(tmp_path: Path) -> Callable[..., Path]:
         return write_file(path, b"".join(map(encode, [head, *rows])))
 
     return write
-
-
-class Told(NamedTuple):
-    """What a command came to and what it said."""
-
-    code: int
-    out: str
-    errors: str
-
-
-def call(*arguments: object) -> Told:
-    out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        code = run([str(argument) for argument in arguments])
-    return Told(code, out.getvalue(), errors.getvalue())
 
 
 @pytest.fixture(scope="session")

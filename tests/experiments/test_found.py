@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everlearn.experiments.found import Found, label_runs, settings_at, thin
+from everlearn.experiments.found import Found, at_scale, runs_of, thin
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 
 A = Trial("a", "er", label="Replay")
@@ -27,7 +27,7 @@ def found(tmp_path) -> Found:
 
 def test_every_scale_but_paper_is_set_as_small_is():
     every = {SMALL: Settings(numbers={"n": 1}), PAPER: Settings(numbers={"n": 2})}
-    assert [settings_at(every, scale).numbers["n"] for scale in ("tiny", "small", "paper")] == [
+    assert [at_scale(every, scale).numbers["n"] for scale in ("tiny", "small", "paper")] == [
         1,
         1,
         2,
@@ -43,7 +43,7 @@ def test_groups_come_in_the_order_of_trials_under_their_titles(found, keep):
         ("b", "dcl", [0, 1]),
         ("Replay", "er", [0]),
     ]
-    assert [run.label for run in label_runs(groups)] == ["b", "b", "Replay"]
+    assert [run.label for run in runs_of(groups)] == ["b", "b", "Replay"]
 
 
 def test_a_seed_that_is_not_asked_for_is_left_out(found, keep):

@@ -12,7 +12,7 @@ import pytest
 
 from everlearn.exam import check_exams
 from everlearn.experiments import EXPERIMENTS, find_experiment, names_of
-from everlearn.experiments.found import settings_at
+from everlearn.experiments.found import at_scale
 from everlearn.experiments.lab import Lab
 from everlearn.experiments.scales import SCALES, find_scale
 from everlearn.experiments.trial import PAPER, SMALL, Trial
@@ -53,7 +53,7 @@ print(json.dumps(drawn))
 def trials_at(scale: str) -> list[Trial]:
     """Every trial of a scale, once for each experiment that has it."""
     modules = EXPERIMENTS.values()
-    return [trial for module in modules for trial in settings_at(module.SETTINGS, scale).trials]
+    return [trial for module in modules for trial in at_scale(module.SETTINGS, scale).trials]
 
 
 def different_at(scale: str) -> list[Trial]:
@@ -117,7 +117,7 @@ def test_a_figure_calls_no_two_of_its_lines_the_same(name, scale):
 @pytest.mark.parametrize("scale", SCALES)
 def test_numbers_of_an_experiment_are_plain(scale):
     for module in EXPERIMENTS.values():
-        plain(dict(settings_at(module.SETTINGS, scale).numbers), "numbers")
+        plain(dict(at_scale(module.SETTINGS, scale).numbers), "numbers")
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -26,7 +26,7 @@ from everlearn.experiments import (
     table1_one_shot,
     unlearning,
 )
-from everlearn.experiments.trial import settings_at
+from everlearn.experiments.trial import at_scale
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "overview": overview,
@@ -54,7 +54,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
 
 def names_of(module: ModuleType, scale: str) -> set[str]:
     """The names of an experiment's runs and measurements."""
-    trials = settings_at(module.SETTINGS, scale).trials
+    trials = at_scale(module.SETTINGS, scale).trials
     runs = {trial.folder(seed) for trial in trials for seed in trial.seeds}
     return runs | set(getattr(module, "PARTS", ()))
 

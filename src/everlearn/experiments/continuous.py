@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL, DCL_PLUS
 from everlearn.experiments.read import bars, cell, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -54,6 +54,4 @@ def figure(found: Found) -> Chapter:
     )
     verdicts = [own(f"{classes:,} new classes between the poses of the grid", listed(between, 4))]
     tables = [table] if groups else []
-    return Chapter(
-        figures, tables, [], verdicts, label_runs(groups), found.missing(settings.trials)
-    )
+    return Chapter(figures, tables, [], verdicts, runs_of(groups), found.missing(settings.trials))

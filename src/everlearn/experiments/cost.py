@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import (
     DCL,
     DCL_PLUS,
@@ -77,7 +77,7 @@ def figure(found: Found) -> Chapter:
         else ""
     )
     verdicts = [own("Most accuracy for a byte stored, of those that see a task at a time", ours)]
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(trials), _NOTE)
 
 
 def _per_byte(group: Group) -> float:

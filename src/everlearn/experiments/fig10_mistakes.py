@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.pictures import picture_row, pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -59,7 +59,7 @@ def figure(found: Found) -> Chapter:
     ]  # fmt: skip
     trials = found.settings(SETTINGS).trials
     missing = [*found.missing(trials), *([] if rows else [PART])]
-    runs = label_runs(found.groups(trials))
+    runs = runs_of(found.groups(trials))
     return Chapter([], [], pictures(rows), verdicts, runs, missing, "", found.origins(PART))
 
 

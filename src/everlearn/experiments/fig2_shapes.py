@@ -15,6 +15,7 @@ from everlearn.results import Row
 
 if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
+    from everlearn.stream import Task
 
 TITLE, SOURCE = "Shapes and factors", "Figure 2"
 CLAIM = (
@@ -78,8 +79,9 @@ def _draw(lab: Lab, shapes: int, task: int) -> Iterator[Row]:
     yield {"kind": "digest", "task": task, "tables": first, "again": first == again}
 
 
-def _digest(task: object) -> str:
+def _digest(task: Task) -> str:
     """Sum up the labels and factors of a task."""
-    train = task.train  # type: ignore[attr-defined]
-    parts = [train.labels, *train.factors]
+    factors = task.train.factors
+    assert factors is not None  # sprites have them
+    parts = [task.train.labels, *factors]
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()

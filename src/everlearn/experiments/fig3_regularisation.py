@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL, DCL_PLUS, EWC, FINE_TUNING, LWF, SI
 from everlearn.experiments.read import accuracy_at, curves, last_accuracy
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -70,4 +70,4 @@ def figure(found: Found) -> Chapter:
         ),
     ]  # fmt: skip
     missing = found.missing(settings.trials)
-    return Chapter(figures, [], [], verdicts, label_runs([*main, *beyond]), missing)
+    return Chapter(figures, [], [], verdicts, runs_of([*main, *beyond]), missing)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS, ER, FINE_TUNING
 from everlearn.experiments.read import curves, last_accuracy
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -51,7 +51,7 @@ def figure(found: Found) -> Chapter:
     ]  # fmt: skip
     caption = "Accuracy on all tasks so far; the number is that of images kept."
     figures = curves(groups, "fig4", caption)
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials))
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(trials))
 
 
 def _fall(group: Group) -> int:

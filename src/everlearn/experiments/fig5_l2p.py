@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING, L2P
 from everlearn.experiments.read import accuracy_at, curves, last_accuracy, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -67,7 +67,7 @@ def figure(found: Found) -> Chapter:
     missing = found.missing(settings.trials)
     note = "L2P-lite needs MNIST and Fashion-MNIST: give --data." if missing else ""
     figures = curves(groups, "fig5", "Accuracy on all tasks so far.")
-    return Chapter(figures, [], [], [verdict], label_runs(groups), missing, note)
+    return Chapter(figures, [], [], [verdict], runs_of(groups), missing, note)
 
 
 def _pretrain(lab: Lab, steps: int, batch_size: int, tests: int) -> str:

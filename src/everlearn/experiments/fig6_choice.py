@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.read import lines, points
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -70,7 +70,7 @@ def figure(found: Found) -> Chapter:
     ]
     trials = found.settings(SETTINGS).trials
     missing = [*found.missing(trials), *(part for part in PARTS if not found.rows(part))]
-    runs = label_runs(found.groups(trials))
+    runs = runs_of(found.groups(trials))
     return Chapter(figures, [], [], verdicts, runs, missing, _NOTE, found.origins(*parts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import CONTRASTIVE, DCL, DCL_PLUS, FINE_TUNING
 from everlearn.experiments.read import accuracy_at, curves, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -57,7 +57,7 @@ def figure(found: Found) -> Chapter:
     ]  # fmt: skip
     every = list(groups.values())
     figures = curves(every, "fig7", "Accuracy on all tasks so far.")
-    return Chapter(figures, [], [], verdicts, label_runs(every), found.missing(settings.trials))
+    return Chapter(figures, [], [], verdicts, runs_of(every), found.missing(settings.trials))
 
 
 def _at(groups: dict[str, Group], method: str, tasks: int) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL, DCL_PLUS
 from everlearn.experiments.read import curves, last_accuracy
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -53,7 +53,7 @@ def figure(found: Found) -> Chapter:
         own("DCL+ with one pass", listed({g.label: last_accuracy(g) for g in better})),
     ]
     figures = curves(groups, "fig8", "Accuracy on all tasks so far.")
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials))
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(trials))
 
 
 def _rise(group: Group) -> float:

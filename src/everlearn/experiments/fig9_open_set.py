@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL, DCL_PLUS, SEEDS
 from everlearn.experiments.read import lines, mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -57,7 +57,7 @@ def figure(found: Found) -> Chapter:
         [_line(group) for group in groups], "fig9", "unseen shapes called unseen",
         "seen shapes called seen", "The two rates over all thresholds, first seed.",
     )  # fmt: skip
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(trials), _NOTE)
 
 
 def _scores(group: Group) -> dict[str, float | None]:

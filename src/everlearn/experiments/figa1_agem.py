@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import AGEM, DCL, DCL_PLUS, FINE_TUNING
 from everlearn.experiments.read import accuracy_at, curves
 from everlearn.experiments.trial import PAPER, SMALL, Settings
@@ -35,4 +35,4 @@ def figure(found: Found) -> Chapter:
     holds = None if ours is None or maps is None else ours < maps - 0.3
     verdicts = [statement(f"After {late} tasks A-GEM is far below DCL", listed(at), holds)]
     figures = curves(groups, "figA1", "Accuracy on all tasks so far.")
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(_TRIALS))
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(_TRIALS))

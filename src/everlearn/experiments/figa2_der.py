@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS, MIDDLE, replay
 from everlearn.experiments.read import accuracy_at, curves
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -68,7 +68,7 @@ def figure(found: Found) -> Chapter:
     ]
     figures = curves(groups, "figA2", "Accuracy on all tasks so far.")
     missing = found.missing(settings.trials)
-    return Chapter(figures, [], [], verdicts, label_runs(groups), missing, _NOTE)
+    return Chapter(figures, [], [], verdicts, runs_of(groups), missing, _NOTE)
 
 
 def _until(groups: list[Group]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from everlearn.experiments.trial import Settings, Trial, settings_at
+from everlearn.experiments.trial import Settings, Trial, at_scale
 from everlearn.metrics import summarise
 from everlearn.report import Finished, Group, load_run
 from everlearn.results import Row
-from everlearn.results.folder import DONE
+from everlearn.results.folder import is_finished
 from everlearn.results.lines import read_lines
 
 PARTS = "parts"
@@ -26,7 +26,7 @@ class Found:
 
     def settings(self, every: dict[str, Settings]) -> Settings:
         """An experiment's settings at this scale."""
-        return settings_at(every, self.scale)
+        return at_scale(every, self.scale)
 
     def groups(self, trials: Iterable[Trial]) -> list[Group]:
         """The runs of each trial that have measured something, in the order of the trials."""
@@ -36,7 +36,7 @@ class Found:
     def missing(self, trials: Iterable[Trial]) -> list[str]:
         """The names of runs that are not there or not finished."""
         names = [trial.folder(seed) for trial in trials for seed in trial.seeds]
-        return [name for name in names if not self._is_done(name)]
+        return [name for name in names if not is_finished(self.folder / name)]
 
     def rows(self, part: str) -> list[Row]:
         """The rows of a measurement, less its origin; none where it was not made."""
@@ -62,7 +62,7 @@ class Found:
 
     def _gather(self, trial: Trial) -> list[Finished]:
         names = [trial.folder(seed) for seed in trial.seeds]
-        runs = [self._run(name, trial) for name in names if self._is_done(name)]
+        runs = [self._run(name, trial) for name in names if is_finished(self.folder / name)]
         return [run._replace(label=trial.title) for run in runs if run.measured]
 
     def _run(self, name: str, trial: Trial) -> Finished:
@@ -71,9 +71,6 @@ class Found:
             _check_method(run, trial)
             self._runs[name] = thin(run, trial.plan.get("every", 1))
         return self._runs[name]
-
-    def _is_done(self, name: str) -> bool:
-        return (self.folder / name / DONE).exists()
 
 
 def _check_method(run: Finished, trial: Trial) -> None:
@@ -96,6 +93,6 @@ def thin(run: Finished, every: int) -> Finished:
     return run._replace(rows=kept, summary=summarise(kept, run.costs))
 
 
-def label_runs(groups: Sequence[Group]) -> list[Finished]:
+def runs_of(groups: Sequence[Group]) -> list[Finished]:
     """All runs of some groups."""
     return [run for group in groups for run in group.runs]

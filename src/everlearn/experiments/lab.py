@@ -13,11 +13,11 @@ from everlearn.disk import write_file
 from everlearn.exam.costs import gpu_of
 from everlearn.experiments.found import ORIGIN, PARTS
 from everlearn.experiments.scales import find_scale
-from everlearn.experiments.trial import Settings, Trial, settings_at
+from everlearn.experiments.trial import Settings, Trial, at_scale
 from everlearn.learner import find_device
 from everlearn.provenance import provenance
 from everlearn.results import Row
-from everlearn.results.folder import DONE
+from everlearn.results.folder import DONE, is_finished
 from everlearn.results.lines import encode, read_lines
 from everlearn.results.plain import plain
 from everlearn.stream import Stream
@@ -52,7 +52,7 @@ class Lab:
 
     def settings(self, every: dict[str, Settings]) -> Settings:
         """An experiment's settings at this scale."""
-        return settings_at(every, self.scale)
+        return at_scale(every, self.scale)
 
     def wants(self, name: str) -> bool:
         """Whether a run or a measurement of this name is to be made here."""
@@ -99,7 +99,7 @@ class Lab:
 
     def has(self, name: str) -> bool:
         """Whether a run of this name is finished."""
-        return (self.folder / name / DONE).exists()
+        return is_finished(self.folder / name)
 
     def stream(self, trial: Trial, seed: int = 0) -> Stream:
         """The stream that a trial learns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import own
@@ -47,7 +47,7 @@ def figure(found: Found) -> Chapter:
     verdicts = [own(f"One shot among {classes:,} classes", ours)]
     tables, part = ([_table(rows)], []) if rows else ([], [PART])
     missing = [*found.missing(settings.trials), *part]
-    runs = label_runs(found.groups(settings.trials))
+    runs = runs_of(found.groups(settings.trials))
     return Chapter([], tables, [], verdicts, runs, missing, "", found.origins(PART))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import (
     AGEM,
     CONTRASTIVE,
@@ -72,7 +72,7 @@ def figure(found: Found) -> Chapter:
     others = [value for label, value in ends.items() if label not in _KNOW_MORE]
     holds = None if maps is None or not others else maps > max(others)
     verdicts = [statement("DCL ends above all that forget", listed(ends), holds, _WHY)]
-    return Chapter(figures, [], [], verdicts, label_runs(groups), found.missing(trials), _NOTE)
+    return Chapter(figures, [], [], verdicts, runs_of(groups), found.missing(trials), _NOTE)
 
 
 _CAPTION = "Accuracy on the tests of all tasks so far. Some runs are the beginning of the stream."

@@ -9,7 +9,8 @@ from pathlib import Path
 from everlearn.disk import write_file
 from everlearn.experiments import EXPERIMENTS, overview, stability
 from everlearn.experiments.found import Found
-from everlearn.experiments.trial import PAPER, SMALL, settings_at
+from everlearn.experiments.read import mean
+from everlearn.experiments.trial import PAPER, at_scale
 from everlearn.report import Group
 from everlearn.report.book import write_book
 from everlearn.report.chapter import Chapter, Heading
@@ -54,7 +55,7 @@ def write_pages(
 
 def _heading(name: str, scale: str) -> Heading:
     module = EXPERIMENTS[name]
-    words = module.COST[PAPER if scale == PAPER else SMALL]
+    words = at_scale(module.COST, scale)
     command = f"everlearn reproduce {name} --scale {scale}"
     return Heading(name, module.TITLE, module.SOURCE, module.CLAIM, command, words)
 
@@ -79,21 +80,26 @@ def _compared(found: Found, names: Sequence[str]) -> list[Group]:
         groups = overview.shown(found)
     else:
         groups = found.groups(found.settings(EXPERIMENTS[names[0]].SETTINGS).trials)
-    return [_with_gap(group, found) for group in groups]
+    gaps = _gaps(found)
+    return [_with_gap(group, gaps) for group in groups]
 
 
 def _title(scale: str) -> str:
     return "Everlearn: endless continual learning" + ("" if scale == PAPER else f", scale {scale}")
 
 
-def _with_gap(group: Group, found: Found) -> Group:
-    """A method's runs, with the stability gap that was measured on a shorter stream."""
-    trials = settings_at(stability.SETTINGS, found.scale).trials
-    probed = [one for one in found.groups(trials) if one.label == group.label]
-    gaps = list(probed[0].values("stability_gap").values()) if probed else []
-    if not gaps:
+def _gaps(found: Found) -> dict[str, float | None]:
+    """The stability gap by label, measured on a shorter stream."""
+    probed = found.groups(found.settings(stability.SETTINGS).trials)
+    return {group.label: mean(group, "stability_gap") for group in probed}
+
+
+def _with_gap(group: Group, gaps: dict[str, float | None]) -> Group:
+    """A method's runs, with the gap of its label, if there is one."""
+    gap = gaps.get(group.label)
+    if gap is None:
         return group
-    runs = [run._replace(summary={**run.summary, "stability_gap": gaps[0]}) for run in group.runs]
+    runs = [run._replace(summary={**run.summary, "stability_gap": gap}) for run in group.runs]
     return group._replace(runs=runs)
 
 

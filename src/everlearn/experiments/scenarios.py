@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS, FINE_TUNING, MIDDLE, replay
 from everlearn.experiments.read import curves, last_pooled
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -74,7 +74,7 @@ def figure(found: Found) -> Chapter:
     ours = listed({f"{name}, {label}": value for (label, name), value in ends.items()})
     tables = [_table(ends)] if ends else []
     verdicts = [own("Accuracy at the end", ours)]
-    return Chapter(figures, tables, [], verdicts, label_runs(every), found.missing(trials))
+    return Chapter(figures, tables, [], verdicts, runs_of(every), found.missing(trials))
 
 
 def _table(ends: dict[tuple[str, str], float]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import (
     AGEM,
     DCL,
@@ -84,7 +84,7 @@ def figure(found: Found) -> Chapter:
     if probed:
         figures.append(Figure(probed, "The first task, while the others are learned."))
     tables = [_table(groups)] if groups else []
-    runs, missing = label_runs(groups), found.missing(trials)
+    runs, missing = runs_of(groups), found.missing(trials)
     return Chapter(figures, tables, [], _verdicts(groups), runs, missing)
 
 

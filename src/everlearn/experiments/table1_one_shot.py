@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL, DCL_PLUS, SEEDS
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import number
@@ -57,7 +57,7 @@ def figure(found: Found) -> Chapter:
         for classes, value in row.items()
     ]  # fmt: skip
     tables = [_table(scores, tasks)] if groups else []
-    return Chapter([], tables, [], verdicts, label_runs(groups), found.missing(settings.trials))
+    return Chapter([], tables, [], verdicts, runs_of(groups), found.missing(settings.trials))
 
 
 def _scores(group: Group, tasks: int) -> dict[tuple[str, str, int], float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 SMALL, PAPER = "small", "paper"
+Thing = TypeVar("Thing")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -48,6 +49,6 @@ class Settings(NamedTuple):
     numbers: Mapping[str, Any] = NOTHING
 
 
-def settings_at(every: dict[str, Settings], scale: str) -> Settings:
-    """An experiment's settings at a scale: all but `paper` are those of `small`."""
+def at_scale(every: Mapping[str, Thing], scale: str) -> Thing:
+    """What an experiment says of a scale: of all but `paper` what it says of `small`."""
     return every[PAPER if scale == PAPER else SMALL]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.found import Found, label_runs
+from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import DCL_PLUS
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import own
@@ -69,7 +69,7 @@ def figure(found: Found) -> Chapter:
     tables = [_table(rows, groups)] if rows or groups else []
     missing = [*found.missing(settings.trials), *([] if rows else [PART])]
     origins = found.origins(PART)
-    return Chapter([], tables, [], verdicts, label_runs(groups), missing, "", origins)
+    return Chapter([], tables, [], verdicts, runs_of(groups), missing, "", origins)
 
 
 def _table(rows: list[Row], groups: list[Group]) -> Table:

@@ -75,6 +75,11 @@ def find_runs(folder: str | PathLike[str]) -> list[Path]:
     return sorted(path for path in found if (path / STREAM).is_file())
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether a folder holds a run that reached its end."""
+    return (folder / DONE).exists()
+
+
 def sweep(folder: Path) -> None:
     """Remove the temporary files of a writer that was killed."""
     for path in _temporaries(folder):
@@ -115,7 +120,7 @@ def _refusal(folder: Path, stream: str, settings: dict[str, Any]) -> Exception:
         return ValueError(
             f"{folder} holds another run: {'; '.join(differences)}; give another folder"
         )
-    if (folder / DONE).exists():
+    if is_finished(folder):
         return FileExistsError(f"{folder}: this run exists and is finished; give another folder")
     return FileExistsError(f"this run exists; resume it with: everlearn resume {folder}")
 

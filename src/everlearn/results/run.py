@@ -64,7 +64,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all of the run is done."""
-        return (self.folder / files.DONE).exists()
+        return files.is_finished(self.folder)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

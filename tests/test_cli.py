@@ -18,7 +18,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import everlearn
-from everlearn import Canvas, Stream
+from everlearn import Canvas, Latents, Stream
 from everlearn.cli import app, main
 from everlearn.cli.export import parse_tasks
 from everlearn.cli.options import CHOICES
@@ -151,6 +151,23 @@ def test_a_stream_file_is_read_and_options_change_it(tmp_path):
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_may_be_given_by_its_name(name):
     assert build_stream(NOTHING | {"stream": Path(name)}) == STREAMS[name]
+
+
+def test_options_change_a_stream_of_latents():
+    given = NOTHING | {"stream": Path("latents-nc"), "seed": 3, "classes": 8}
+    assert build_stream(given) == Latents(3, classes_per_task=8)
+    assert build_stream(NOTHING | {"scenario": "nic"}, Latents()) == Latents(scenario="nic")
+    fewer = NOTHING | {"scenario": "nic", "tasks": 20}
+    assert build_stream(fewer, Latents()) == Latents(scenario="nic", tasks=20)
+    with pytest.raises(ValueError, match=r"--size is for images; .* allows: .*scenario"):
+        build_stream(NOTHING | {"size": 8}, Latents())
+
+
+@pytest.mark.parametrize("what", ["factors", "scenario"])
+def test_latents_are_not_drawn(what, tmp_path):
+    told = call("draw", what, "--stream", "latents-nc", "--out", tmp_path / "x.png")
+    assert told.code != 0
+    assert "points and latents are no images to draw" in told.errors
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -254,6 +254,15 @@ def test_ensure_accepts_a_run_that_is_older_than_a_setting(whole: Path, tmp_path
     assert ensure(copy(whole, tmp_path / "run", settings=settings)) is None
 
 
+def test_ensure_accepts_a_run_that_is_older_than_an_exam(whole: Path, tmp_path: Path) -> None:
+    plan = dict(Run.open(whole).settings["plan"])
+    del plan["whole"]
+    folder = copy(whole, tmp_path / "run", plan=plan)
+    assert ensure(folder) is None
+    with pytest.raises(ValueError, match="another run"):
+        ensure(folder, replace(PLAN, whole=1))
+
+
 def test_ensure_refuses_an_older_run_where_a_younger_setting_is_changed(
     whole: Path, tmp_path: Path
 ) -> None:

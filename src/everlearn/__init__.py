@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from everlearn.render import render
     from everlearn.render.canvas import Canvas
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
-    from everlearn.stream import ArrayStream, Batch, Gaussians, Split, Stream, Task
+    from everlearn.stream import ArrayStream, Batch, Gaussians, Latents, Split, Stream, Task
 
 _HOMES = {
     "ArrayStream": "stream",
@@ -26,6 +26,7 @@ _HOMES = {
     "Exemplars": "memory",
     "Factors": "factors",
     "Gaussians": "stream",
+    "Latents": "stream",
     "Learner": "learner",
     "METHODS": "methods",
     "Outline": "shapes",
@@ -50,6 +51,7 @@ __all__ = [
     "Exemplars",
     "Factors",
     "Gaussians",
+    "Latents",
     "Learner",
     "Outline",
     "Outlines",

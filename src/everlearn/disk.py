@@ -18,15 +18,22 @@ _ADVICE = {
 
 def write_file(path: Path, content: bytes) -> Path:
     """Write a file under another name and rename it, so that it is whole or not there."""
+    with writing(path) as file:
+        file.write(content)
+    return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to, in a folder made for it; it is whole or not there, or say why not."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
-            file.write(content)
+            yield file
     except FileExistsError:
         raise NotADirectoryError(f"cannot write {path}: {path.parent} is not a folder") from None
     except OSError as error:
         raise OSError(error.errno, f"cannot write {path}: {error.strerror}") from None
-    return path
 
 
 @contextmanager

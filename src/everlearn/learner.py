@@ -78,6 +78,14 @@ class Maps(Protocol):
         """The map from canonical to image coordinates, (B, 2, 3)."""
 
 
+@runtime_checkable
+class Tells(Protocol):
+    """A learner that tells numbers about itself, which are written down after every task."""
+
+    def notes(self) -> dict[str, float | Tensor]:
+        """Numbers by name; a tensor of one number may lie on a GPU."""
+
+
 @dataclass(frozen=True)
 class Pace:
     """How a learner goes through a task."""

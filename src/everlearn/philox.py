@@ -44,6 +44,9 @@ class Purpose(IntEnum):
     RECALL = 14
     FISHER = 15
     POINTS = 16
+    LATENTS = 17
+    REPLAY = 18
+    GENERATOR = 19
     CHOICE = 20
 
 
@@ -133,6 +136,16 @@ def normal(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     radius = np.sqrt(-2.0 * log(1.0 - first))
     sine, cosine = sincos_turns(second)
     return radius * cosine, radius * sine
+
+
+def normals(
+    seed: int, purpose: Purpose, index: ArrayLike, row: ArrayLike = 0, *, count: int = 1
+) -> Floats:
+    """Draw `count` standard normals for every (index, row); shape (..., count)."""
+    pairs = -(-count // 2)
+    drawn = uniform(seed, purpose, index, row, count=2 * pairs)
+    both = normal(drawn[..., :pairs], drawn[..., pairs:])
+    return np.concatenate(both, axis=-1)[..., :count]
 
 
 def log(x: Floats) -> Floats:

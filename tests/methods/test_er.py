@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from everlearn import Canvas, Stream
@@ -16,7 +18,7 @@ from everlearn.memory import Reservoir, draw_rows
 from everlearn.methods import build
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, assert_goes_on, assert_plain_first, learn
+from .conftest import TOY, assert_goes_on, assert_plain_first, learn, same_net
 
 SMALL = TOY | {"batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
@@ -115,6 +117,55 @@ def test_classes_that_come_back_are_kept_in_balance() -> None:
     learner = learn(build("er-balanced", stream, "cpu", **settings), stream)
     units = learner.buffer.units(torch.from_numpy(learner.choice.used))
     assert torch.bincount(units).tolist() == [10, 10, 10]
+
+
+def head_slope(learner: Any, images: Tensor, units: Tensor, new: int) -> Tensor:
+    """The gradient of the head, a row a class, from a batch whose first images are new."""
+    loss = learner._loss(learner.student.logits(images), units, new)
+    return torch.autograd.grad(loss, learner.student.net.head.weight)[0]
+
+
+@pytest.mark.parametrize("unmet", [True, False])
+def test_n4_in_negative_replay_old_images_leave_the_heads_rows_of_old_classes_alone(
+    unmet: bool,
+) -> None:
+    learner = build("er", POINTS, "cpu", **SMALL | {"unmet": unmet}, negative=True)
+    learn(learner, [POINTS[0]])
+    next(learner.learn(POINTS[1]))
+    rows = torch.arange(20)
+    old, units = learner.buffer.images(rows), learner.buffer.units(rows)
+    found = head_slope(learner, old, units, new=0)
+    assert not found[[0, 1, 4, 5]].any()
+    plain = build("er", POINTS, "cpu", **SMALL | {"unmet": unmet})
+    plain.load_state(learner.state())
+    torch.testing.assert_close(found[2:4], head_slope(plain, old, units, new=0)[2:4])
+    new = POINTS[1].train.batch(slice(0, 16))
+    assert torch.equal(
+        head_slope(learner, new.images, new.labels, 16),
+        head_slope(plain, new.images, new.labels, 16),
+    )
+
+
+def test_in_negative_replay_the_classes_of_the_task_are_named_in_the_same_memory() -> None:
+    learner = build("er", POINTS, "cpu", **SMALL, negative=True)
+    place = learner.current.data_ptr()
+    for task in POINTS:
+        for _ in learner.learn(task):
+            assert learner.current.nonzero().ravel().tolist() == list(task.classes)
+    assert learner.current.data_ptr() == place
+
+
+def test_negative_replay_goes_on_from_a_state_and_begins_as_fine_tuning() -> None:
+    make = partial(build, "er", POINTS, "cpu", **SMALL, negative=True)
+    whole, _ = assert_goes_on(make, POINTS, stop=2)
+    plain = {key: value for key, value in SMALL.items() if key != "memory"}
+    assert_plain_first(make(), POINTS, plain)
+    assert not same_net(whole, learn(build("er", POINTS, "cpu", **SMALL), POINTS))
+
+
+def test_negative_replay_with_two_means_is_refused() -> None:
+    with pytest.raises(ValueError, match="apart=True; leave one of them out"):
+        build("er", POINTS, "cpu", negative=True, apart=True)
 
 
 @pytest.mark.parametrize(("name", "value"), [("memory", 0), ("recalled", 0)])

@@ -12,6 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn.methods import si
 from everlearn.nets import build_net
+from everlearn.nets.path import Path
 from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
@@ -74,7 +75,7 @@ def test_it_is_the_plain_loop(compat: bool, xi: float) -> None:
 def test_b5_on_a_quadratic_the_parts_sum_to_the_fall_of_the_loss(kind: Any) -> None:
     weight = nn.Parameter(torch.tensor([3.0, -2.0, 1.0]))
     curves = torch.tensor([1.0, 4.0, 0.5])
-    path, optimizer = si.Path([weight]), kind([weight], lr=0.005)
+    path, optimizer = Path([weight]), kind([weight], lr=0.005)
     losses = []
     for _ in range(400):
         loss = (curves * weight.square()).sum()
@@ -93,7 +94,7 @@ def test_b5_each_weight_explains_its_own_part() -> None:
     """A loss that is a sum over weights falls by what each of them lets its part fall."""
     weight = nn.Parameter(torch.tensor([3.0, -2.0]))
     curves = torch.tensor([1.0, 4.0])
-    path, optimizer = si.Path([weight]), torch.optim.SGD([weight], lr=0.002)
+    path, optimizer = Path([weight]), torch.optim.SGD([weight], lr=0.002)
     before = curves * weight.detach().square()
     for _ in range(400):
         optimizer.zero_grad()

@@ -153,3 +153,16 @@ def test_flags_of_cudnn_are_put_back():
         assert torch.backends.cudnn.deterministic
         assert not torch.backends.cudnn.benchmark
     assert torch.backends.cudnn.deterministic == before
+
+
+@pytest.mark.parametrize(
+    "build", [lambda w: fast.adam(w, 0.1, 0.3), lambda w: fast.sgd(w, 0.1, 0.0, 0.3)]
+)
+def test_weights_without_slopes_decay_by_their_share(build):
+    start = torch.linspace(-1, 1, 5)
+    weight = nn.Parameter(start.clone())
+    optimizer = build([weight])
+    weight.grad = torch.zeros(5)
+    for _ in range(4):
+        optimizer.step()
+    torch.testing.assert_close(weight.detach(), start * (1 - 0.1 * 0.3) ** 4)

@@ -15,7 +15,8 @@ import torch
 
 from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, Config, ViT
-from everlearn.nets.vit.weights import digest, find_config, load_vit, save_vit
+from everlearn.nets.vit.weights import find_config, load_vit, save_vit
+from everlearn.nets.weights import digest
 from everlearn.stream.arrays.files import data_folder
 
 SMALL = Config(16, 2, 2, 4, 12, 24, 3, mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6))

@@ -27,6 +27,8 @@ from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
 from everlearn.stream.task import Task
 from everlearn.stream.views import BatchDataset
 
+from .conftest import class_sets, is_nc, is_ni, is_nic
+
 SIZES = (12, 9, 15, 10, 11, 14, 8, 13, 10, 7)  # training images of each class
 TRAIN_SESSIONS = (1, 2, 4, 5)
 
@@ -92,26 +94,6 @@ def colors_of(task: Task, split: str = "train") -> NDArray[np.uint8]:
     """Session, class and frame (N, 3) that the colours of a task's objects tell."""
     images = task.split(split).batch(slice(None)).images
     return images[:, :, 64, 64].numpy()
-
-
-def class_sets(stream: ArrayStream) -> list[set[int]]:
-    return [set(task.train.labels.tolist()) for task in stream]
-
-
-def is_ni(sets: list[set[int]]) -> bool:
-    """Every later label set is contained in the first."""
-    return all(later <= sets[0] for later in sets)
-
-
-def is_nc(sets: list[set[int]]) -> bool:
-    """Every label set is disjoint from all earlier ones."""
-    return sum(map(len, sets)) == len(set().union(*sets))
-
-
-def is_nic(sets: list[set[int]]) -> bool:
-    """Some task repeats a known class, and some brings one that is not in the first."""
-    repeats = any(sets[k] & set().union(*sets[:k]) for k in range(1, len(sets)))
-    return repeats and not is_ni(sets)
 
 
 def same(a: Task, b: Task) -> bool:
@@ -289,6 +271,86 @@ def test_nic_repeats_classes_in_new_sessions(objects: Path, seed: int) -> None:
     assert sorted(shown) == [(s, o, f) for s in TRAIN_SESSIONS for o in range(12) for f in range(2)]
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("val", [0.0, 0.4])
+def test_images_without_sessions_are_dealt_into_some_for_nic(
+    digits: Path, seed: int, val: float
+) -> None:
+    stream = raw(digits, seed=seed, scenario=NewInstancesAndClasses(10, 4, 3), val_share=val)
+    sets = class_sets(stream)
+    assert [len(s) for s in sets] == [3] + [1] * 37
+    assert is_nic(sets)
+    held = {row for task in stream for row in rows_of(task, "val")}
+    shown = [row for task in stream for row in rows_of(task, "train")]
+    assert sorted([*shown, *held]) == list(range(sum(SIZES)))
+    assert all((task.test.batch(slice(None)).images == 200).all() for task in stream)
+
+
+def test_sessions_dealt_out_are_of_equal_size_and_follow_the_seed(digits: Path) -> None:
+    stream = raw(digits, scenario=NewInstancesAndClasses(10, 4, 9), val_share=0.0)
+    parts: dict[int, list[int]] = {label: [] for label in range(10)}
+    for task in stream:
+        for label in task.classes:
+            parts[label].append(int((task.train.labels == label).sum()))
+    for label, sizes in parts.items():
+        assert sorted(sizes) == sorted(len(range(i, SIZES[label], 4)) for i in range(4))
+    others = [rows_of(task, "train") for task in stream.with_changes(seed=1)]
+    assert sorted(others) != sorted(rows_of(task, "train") for task in stream)
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Omniglot of 6 characters by 10 drawers; dark pixels tell the character and the drawer."""
+    folder = tmp_path_factory.mktemp("letters")
+    for place, (name, first) in enumerate((("images_background", 0), ("images_evaluation", 4))):
+        path = folder / "omniglot-py" / f"{name}.zip"
+        path.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(path, "w") as out:
+            for letter, drawer in np.ndindex(4 - 2 * place, 10):
+                image, data = np.full((105, 105), 255, np.uint8), BytesIO()
+                image[0, first + letter] = image[1, drawer + 1] = 0
+                Image.fromarray(image).save(data, "PNG")
+                file = f"{name}/Greek/character{letter:02d}/{letter:04d}_{drawer + 1:02d}.png"
+                out.writestr(file, data.getvalue())
+    return folder
+
+
+def drawers_of(task: Task, split: str) -> list[tuple[int, int]]:
+    """Character and drawer that the dark pixels of a task's letters tell."""
+    images = task.split(split).batch(slice(None)).images[:, 0]
+    return list(zip(images[:, 0].argmin(1).tolist(), images[:, 1].argmin(1).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawers_are_sessions_and_some_are_tested_only(letters: Path, seed: int) -> None:
+    stream = ArrayStream("omniglot", letters, seed=seed, scenario="nic", dtype="uint8")
+    assert is_nic(class_sets(stream))
+    assert len(stream) == 1 + 6 * 8 - 5
+    shown = [pair for task in stream for pair in drawers_of(task, "train")]
+    tested = {drawer for task in stream for _, drawer in drawers_of(task, "test")}
+    assert len(tested) == 2
+    kept = [drawer for drawer in range(1, 11) if drawer not in tested]
+    assert sorted(shown) == [(c, drawer) for c in range(6) for drawer in kept]
+    for task in stream:
+        wanted = [(c, drawer) for c in task.classes for drawer in tested]
+        assert sorted(drawers_of(task, "test")) == sorted(wanted)
+    assert ArrayStream.from_json(stream.to_json(), letters) == stream
+
+
+def test_letters_in_any_other_scenario_are_parted_by_shares(letters: Path) -> None:
+    stream = ArrayStream("omniglot", letters, classes_per_task=3, dtype="uint8")
+    tests = [pair for task in stream for pair in drawers_of(task, "test")]
+    assert len(tests) == 6 * 2
+    assert len({drawer for _, drawer in tests}) > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_object_keeps_a_training_frame_in_every_session(objects: Path, seed: int) -> None:
+    stream = ArrayStream("core50", objects, seed=seed, scenario="nic", val_share=0.5)
+    assert min(len(task.train) for task in stream) > 0
+    assert sum(len(task.val) for task in stream) == 12 * 4
+
+
 def test_classes_of_objects_are_disjoint_in_nc(objects: Path) -> None:
     stream = ArrayStream("core50", objects, first_classes=6, classes_per_task=2)
     assert [len(s) for s in class_sets(stream)] == [6, 2, 2, 2]
@@ -363,7 +425,8 @@ def test_what_is_no_stream_file_is_refused(digits: Path, text: str) -> None:
         ({"scenario": "nicv2-80"}, r"unknown scenario 'nicv2-80'"),
         ({"scenario": "nicv2-79"}, r"is made of CORe50, found data set 'mnist'"),
         ({"scenario": "domain"}, r"needs sessions or factors, and mnist has neither"),
-        ({"scenario": NewInstancesAndClasses()}, r"needs sessions or factors"),
+        ({"scenario": "nic"}, r"into 8 sessions, but class 9 has 7; ask for fewer"),
+        ({"scenario": NewInstancesAndClasses(11, 7, 2)}, r"has 10 classes, found 11 asked for"),
         ({"tasks": 6}, r"10 classes, enough for 5 tasks .* found tasks=6"),
         ({"tasks": 0}, r"tasks must lie in 1 .*found 0"),
         ({"classes_per_task": 11}, r"mnist has 10 classes, found 11 asked for"),
@@ -456,6 +519,25 @@ def test_a_gpu_shows_the_same_bytes(digits: Path, objects: Path) -> None:
         gpu = stream[1].train.batch([3, 1, 2], device="cuda")
         assert torch.equal(cpu.images, gpu.images.cpu())
         assert torch.equal(cpu.labels, gpu.labels.cpu())
+
+
+def test_real_frames_come_with_ten_classes_first_and_then_five() -> None:
+    stream = real_stream("core50", first_classes=10, classes_per_task=5, val_share=0.0)
+    sets = class_sets(stream)
+    assert is_nc(sets)
+    assert len(sets[0]) == 10
+    assert {len(s) for s in sets[1:-1]} == {5}
+    batch = stream[1].train.batch([0])
+    assert batch.images.shape == (1, 3, 128, 128)
+    trained = np.concatenate([task.train.labels for task in stream])
+    tested = np.concatenate([task.test.labels for task in stream])
+    assert set(tested.tolist()) <= set(trained.tolist())
+
+
+def test_real_clothes_are_dealt_into_eight_sessions() -> None:
+    stream = real_stream("fashion-mnist", scenario="nic", val_share=0.0)
+    assert (len(stream), stream.scenario.sessions) == (1 + 10 * 8 - 9, 8)
+    assert [len(task.train) for task in stream] == [9 * 750] + [750] * 71
 
 
 @pytest.mark.parametrize("tasks", [79, 196, 391])

@@ -341,6 +341,8 @@ def test_omniglot_is_read_from_zips_or_folders(tmp_path: Path, unpacked: bool) -
     arrays = load("omniglot", tmp_path)
     assert arrays.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert arrays.images.shape == (12, 1, 105, 105)
+    assert arrays.sessions is not None
+    assert arrays.sessions.tolist() == [*range(8), *range(4)]
     dark = arrays.images[np.arange(12)][:, 0, 0].argmin(axis=1)
     assert dark.tolist() == [*range(8), *range(4)]
 
@@ -361,6 +363,14 @@ def test_a_png_of_another_size_is_named(tmp_path: Path) -> None:
     write_zip(place / "images_background.zip", {"a/b/c/d.png": png(numbers(9, 9))})
     write_zip(place / "images_evaluation.zip", omniglot_set("images_evaluation", 1))
     with pytest.raises(ValueError, match=r"expected 105 x 105 pixels, found 9 x 9"):
+        load("omniglot", tmp_path)
+
+
+def test_a_drawing_without_the_number_of_its_drawer_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "omniglot-py"
+    write_zip(place / "images_background.zip", {"a/b/c/x.png": png(numbers(105, 105))})
+    write_zip(place / "images_evaluation.zip", omniglot_set("images_evaluation", 1))
+    with pytest.raises(ValueError, match=r"x.png is corrupt.* does not end in the number"):
         load("omniglot", tmp_path)
 
 
@@ -461,6 +471,8 @@ def test_real_cifar_subset_is_balanced() -> None:
 def test_real_omniglot_has_1623_characters_by_20_drawers() -> None:
     arrays = load_real("omniglot")
     assert Counter(np.bincount(arrays.labels).tolist()) == {20: 1623}
+    assert arrays.sessions is not None
+    assert np.bincount(arrays.sessions).tolist() == [0] + [1623] * 20
     assert set(np.unique(arrays.images[np.arange(200)]).tolist()) == {0, 255}
 
 

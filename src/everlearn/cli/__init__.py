@@ -13,6 +13,7 @@ from everlearn.cli.compare import compare
 from everlearn.cli.draw import app as draw
 from everlearn.cli.export import export
 from everlearn.cli.jobs import StoppedError
+from everlearn.cli.latents import latents
 from everlearn.cli.methods import methods
 from everlearn.cli.pretrain import pretrain
 from everlearn.cli.quickstart import quickstart
@@ -42,6 +43,7 @@ app.command()(reproduce)
 app.command()(report)
 app.command()(methods)
 app.command()(pretrain)
+app.command()(latents)
 app.add_typer(draw, name="draw")
 app.command()(export)
 app.add_typer(bench, name="bench")

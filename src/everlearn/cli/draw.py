@@ -51,6 +51,7 @@ def factors(
 ) -> None:
     """Draw training images of a task with their factors."""
     _check_file(out, ".png")
+    _check_images(stream)
     from everlearn.sheets import factor_sheet, save
 
     tell_file(save(factor_sheet(stream[task], count, columns), out))
@@ -84,6 +85,7 @@ def film(
 ) -> None:
     """Draw a walk through the tasks, as a GIF that starts again at its end."""
     _check_file(out, ".gif")
+    _check_images(stream)
     from everlearn.sheets import save_film, stream_film
 
     tell_file(save_film(stream_film(stream, count, views, start), out, seconds))
@@ -100,6 +102,7 @@ def scenario(
 ) -> None:
     """Draw which classes come when, with example images."""
     _check_file(out, ".png")
+    _check_images(stream)
     from everlearn.sheets import save, scenario_sheet
 
     tell_file(save(scenario_sheet(stream, count, images, start), out))
@@ -115,3 +118,10 @@ def _check_file(path: Path, suffix: str) -> None:
 def _check_shapes(stream: "Stream") -> None:
     if not hasattr(stream, "style"):
         raise ValueError("a data set has no shapes to draw; draw its factors, stream or scenario")
+
+
+def _check_images(stream: "Stream | ArrayStream") -> None:
+    if stream.canvas.bits != 8:
+        raise ValueError(
+            "points and latents are no images to draw; draw a stream of shapes or photos"
+        )

@@ -55,6 +55,12 @@ EXAMS = {
     "test-images": Choice(str, "", "Test on so many images a task; none: all."),
     "ahead": Choice(str, "", "Test so many tasks to come, too, and the learner before it learns."),
     "within": Choice(bool, "no-within", "Test each task among its own classes only, too."),
+    "whole": Choice(
+        str,
+        "",
+        "Test on all classes of the stream, met or not, after so many tasks, and after the last; "
+        "0: never.",
+    ),
     "theta": Choice(bool, "theta", "Measure errors of maps, of a learner that tells them."),
     "probe": Choice(str, "", "Probe the tasks met after so many steps; 0: never."),
     "probe-images": Choice(str, "", "Images a task of a probe."),

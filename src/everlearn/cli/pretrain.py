@@ -1,72 +1,136 @@
-"""`everlearn pretrain`: a small transformer for L2P-lite, from the user's MNIST and Fashion-MNIST."""
+"""`everlearn pretrain`: a net for methods that start from one that has learned other things.
+
+A small transformer for L2P-lite, from the user's MNIST and Fashion-MNIST, or an extractor of latents, from
+shapes that no stream shows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from everlearn.cli.progress import shown
+from everlearn.cli.outputs import check_new
+from everlearn.cli.progress import is_tenth, shown
 from everlearn.cli.say import tell, tell_file
 
 if TYPE_CHECKING:
-    from everlearn.pretraining import Moment
+    from everlearn.pretraining import Moment, Score
 
 _EVERY = 50  # steps between two looks at the loss, which wait for a GPU
-_PARTS = 10  # lines where there is no terminal
+_TRANSFORMER = "vit-lite"
 
 
 def pretrain(
-    out: Annotated[Path, typer.Option(help="The file of weights to write.")] = Path(
-        "out/vit-lite.npz"
-    ),
+    net: Annotated[
+        str, typer.Option(help="vit-lite, or an extractor such as resnet18-slim.")
+    ] = _TRANSFORMER,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The file of weights to write.", show_default="out/NET.npz"),
+    ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the data sets.", show_default="EVERLEARN_DATA")
+        Path | None,
+        typer.Option(help="Folder of the data sets, for vit-lite.", show_default="EVERLEARN_DATA"),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(help="About how long, when --steps is not given.")
-    ] = 240.0,
+        float | None,
+        typer.Option(
+            help="About how long, when --steps is not given.", show_default="240, extractor 120"
+        ),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(help="How many steps; the same give the same weights.")
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Images a step.")] = 256,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Images a step.", show_default="256, extractor 1024")
+    ] = None,
     test_images: Annotated[int, typer.Option(help="Images to test on, at most.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Everything follows from it.")] = 0,
     device: Annotated[
         str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")
     ] = "auto",
+    shapes: Annotated[
+        int | None, typer.Option(help="Shapes an extractor learns.", show_default="500")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Side of an extractor's images.", show_default="64")
+    ] = None,
+    channels: Annotated[
+        int | None, typer.Option(help="Channels of an extractor's images.", show_default="1")
+    ] = None,
+    maps: Annotated[
+        float | None,
+        typer.Option(help="What telling an image's map counts in the loss.", show_default="0"),
+    ] = None,
 ) -> None:
-    """Pre-train the frozen net of l2p-lite on digits and clothes."""
-    if out.suffix != ".npz":
-        raise ValueError(f"--out must end in .npz, found {str(out)!r}")
-    if out.exists():
-        raise ValueError(f"{out} is there already, and runs may rest on it; give another --out")
+    """Pre-train a net: that of l2p-lite on digits and clothes, an extractor on shapes."""
+    out = out or Path("out") / f"{net}.npz"
+    check_new(out)
+    typed = {"seconds": seconds, "steps": steps, "batch_size": batch_size}
+    typed |= {"test_images": test_images, "seed": seed}
+    extra = _given({"shapes": shapes, "size": size, "channels": channels, "maps": maps})
+    if net == _TRANSFORMER:
+        if extra:
+            raise ValueError(f"--{next(iter(extra))} goes with an extractor, found --net {net}")
+        _pretrain_transformer(_given(typed), data, device, out)
+    else:
+        if data is not None:
+            raise ValueError(f"--data goes with --net {_TRANSFORMER}, found --net {net}")
+        _pretrain_extractor({"net": net} | _given(typed) | extra, device, out)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _pretrain_transformer(given: dict[str, Any], data: Path | None, device: str, out: Path) -> None:
     from everlearn.learner import find_device
     from everlearn.pretraining import Pretraining, Settings
 
-    settings = Settings(steps, seconds, seed, batch_size, test_images=test_images)
-    work = Pretraining(settings, data, find_device(device))
-    began = monotonic()
-    with shown("pretrain") as show:
-        for now in work.learn():
-            tenth = _is_tenth(now)
-            if tenth or now.step % _EVERY == 0:
-                show(now.step, now.steps, partial(_words, now, began), tenth)
+    work = Pretraining(Settings(**given), data, find_device(device))
+    _follow(work.learn())
     score = work.test()
-    share = 100 * score.right / score.total
-    tell(f"{work.done} steps; {score.right} of {score.total} test images right ({share:.1f} %)")
+    tell(f"{work.done} steps; {_share(score, 'test images right')}")
     tell_file(work.save(out, score))
     tell(f"to use it: everlearn run l2p-lite --weights {out}")
 
 
-def _is_tenth(now: Moment) -> bool:
-    """Whether another tenth of the steps is done."""
-    if not now.steps:
-        return False
-    return now.step * _PARTS // now.steps > (now.step - 1) * _PARTS // now.steps
+def _pretrain_extractor(given: dict[str, Any], device: str, out: Path) -> None:
+    from everlearn.learner import find_device
+    from everlearn.nets.halves import HALVES
+    from everlearn.pretraining.settings import ShapeSettings
+    from everlearn.pretraining.shapes import OTHERS, ShapePretraining
+
+    if given["net"] not in HALVES:
+        known = ", ".join((_TRANSFORMER, *HALVES))
+        raise ValueError(f"unknown net {given['net']!r}; known: {known}")
+    work = ShapePretraining(ShapeSettings(**given), find_device(device))
+    _follow(work.learn())
+    score, transfer = work.test(), work.transfer()
+    tell(f"{work.done} steps; {_share(score, 'test images right')}")
+    tell(f"{OTHERS} other shapes: {_share(transfer, 'right by the nearest class mean')}")
+    tell_file(work.save(out, score, transfer))
+    tell(f"to use it: everlearn latents --weights {out} --stream idsprites-50 --out FILE.npz")
+
+
+def _follow(moments: Iterable[Moment]) -> None:
+    """Go through all steps and show how it is going."""
+    began = monotonic()
+    with shown("pretrain") as show:
+        for now in moments:
+            tenth = is_tenth(now.step - 1, now.step, now.steps)
+            if tenth or now.step % _EVERY == 0:
+                show(now.step, now.steps, partial(_words, now, began), tenth)
+
+
+def _share(score: Score, words: str) -> str:
+    share = 100 * score.right / score.total
+    return f"{score.right} of {score.total} {words} ({share:.1f} %)"
 
 
 def _words(now: Moment, began: float) -> str:

@@ -13,6 +13,7 @@ Row = dict[str, Any]
 # How much is done, of how much (None: not known), in words, and whether these are worth a line.
 Show = Callable[[int, int | None, Callable[[], str], bool], None]
 _A_SECOND = 5  # how often the bar is drawn
+_PARTS = 10  # lines of a work, where there is no terminal
 
 
 class Watch:
@@ -93,3 +94,8 @@ def shown(name: str, total: int | None = None) -> Iterator[Show]:
 
 def _say(name: str, words: str) -> None:
     typer.echo(f"{name}: {words}", err=True)
+
+
+def is_tenth(before: int, done: int, total: int | None) -> bool:
+    """Whether another tenth of the work is done: worth a line where there is no terminal."""
+    return bool(total) and done * _PARTS // (total or 1) > before * _PARTS // (total or 1)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from everlearn.render.canvas import Canvas
-    from everlearn.stream import Gaussians, Stream
+    from everlearn.stream import AnyStream, Stream
     from everlearn.stream.arrays import ArrayStream
 
 Given = Mapping[str, Any]
-AnyStream: TypeAlias = "Stream | ArrayStream | Gaussians"
 _BOTH = {
     "seed": "seed",
     "tasks": "tasks",
@@ -28,16 +27,17 @@ _SPRITES = {
 }
 _ARRAYS = {"size": "size", "channels": "channels"}
 _POINTS = {name: field for name, field in _BOTH.items() if name != "imbalance"}
+_LATENTS = _POINTS | {"scenario": "scenario"}
 _OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
 
 
-def build_stream(given: Given, usual: Stream | Gaussians | None = None) -> AnyStream:
+def build_stream(given: Given, usual: AnyStream | None = None) -> AnyStream:
     """Build the stream that options describe; an option that is None was not given.
 
     Args:
         usual: the stream that options change when none is named.
     """
-    from everlearn.stream import Gaussians, Stream
+    from everlearn.stream import Gaussians, Latents, Stream
 
     if given["name"] is not None and given["stream"] is not None:
         raise ValueError("give --name or --stream, not both: the file says which data it is of")
@@ -47,7 +47,9 @@ def build_stream(given: Given, usual: Stream | Gaussians | None = None) -> AnySt
     if given["stream"] is not None:
         base = read_stream(given["stream"], given["data"])
     if isinstance(base, Gaussians):
-        return base.with_changes(**_point_changes(given))
+        return base.with_changes(**_point_changes(given, _POINTS))
+    if isinstance(base, Latents):
+        return base.with_changes(**_latent_changes(given))
     if not isinstance(base, Stream):
         return base.with_changes(**_array_changes(given))
     if given["data"] is not None:
@@ -76,13 +78,20 @@ def _build_arrays(given: Given) -> ArrayStream:
     return ArrayStream(given["name"], given["data"], **_array_changes(given))
 
 
-def _point_changes(given: Given) -> dict[str, Any]:
-    allowed = {"stream", *_POINTS}
+def _point_changes(given: Given, fields: Mapping[str, str]) -> dict[str, Any]:
+    allowed = {"stream", *fields}
     wrong = [name for name, value in given.items() if value is not None and name not in allowed]
     if wrong:
-        known = ", ".join(sorted(_POINTS))
+        known = ", ".join(sorted(fields))
         raise ValueError(f"--{wrong[0]} is for images; a stream of points allows: {known}")
-    return _chosen(given, _POINTS)
+    return _chosen(given, fields)
+
+
+def _latent_changes(given: Given) -> dict[str, Any]:
+    changes = _point_changes(given, _LATENTS)
+    # How many tasks show everything depends on both.
+    anew = changes.keys() & {"scenario", "classes_per_task"}
+    return {"tasks": None, **changes} if anew else changes
 
 
 def _array_changes(given: Given) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Exams of a learner: tests of every task met, probes while it learns, one shot, open set."""
+"""Exams of a learner: tests of the tasks met or of all classes, probes, one shot, open set."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from everlearn.exam.one_shot import FACTORS, Row, class_by_class, one_shot
 from everlearn.exam.open_set import open_set
 from everlearn.exam.plan import MOST, Plan
 from everlearn.exam.sheets import Sheet, Sheets
+from everlearn.exam.whole import Whole
 from everlearn.learner import Learner, Maps, Remembers
 from everlearn.stream import Stream, Task
 
@@ -33,6 +34,7 @@ class Exam:
         self.stream, self.learner, self.plan, self.tasks = stream, learner, plan, tasks
         self._tests = Sheets(stream, plan.test_images, learner.device)
         self._probes = Sheets(stream, plan.probe_images, learner.device)
+        self._whole = Whole(stream, learner.device)
         self._unseen: Sheet | None = None
 
     def before(self) -> Iterator[Row]:
@@ -52,6 +54,8 @@ class Exam:
         if self.plan.is_due(task.index, last):
             yield from self._test(step, task.index, self.plan.tested(task.index, self.tasks))
             yield from self._measure_maps(step, task.index)
+        if self.plan.is_whole(task.index, last):
+            yield self._whole.row(self.learner, step, task.index)
         if self.plan.is_final(task.index, last) and isinstance(self.learner, Remembers):
             yield from self._finals(step, task.index, self.learner)
 
@@ -99,18 +103,23 @@ class Exam:
 
 
 def check_exams(stream: Any, plan: Plan) -> None:
-    """Raise where a plan asks for new classes that a stream cannot show."""
-    if not (plan.one_shot or plan.open_set):
-        return
-    if not isinstance(stream, Stream):
+    """Raise where a plan asks for classes that a stream cannot show."""
+    if plan.whole and stream.tasks is None:
+        raise ValueError(
+            "whole tests all classes of a stream, and an endless one has no last; give the stream an "
+            "end, as in tasks=100, or whole=0"
+        )
+    if (plan.one_shot or plan.open_set) and not isinstance(stream, Stream):
         raise ValueError(
             "one_shot and open_set need new classes: only a stream of sprites has them"
         )
-    if not stream.split[2]:
-        raise ValueError(
-            f"one_shot and open_set need test images, and the split {stream.split} has none; leave "
-            "some for testing"
-        )
+    if isinstance(stream, Stream) and not stream.split[2]:
+        asked = [name for name in ("whole", "one_shot", "open_set") if getattr(plan, name)]
+        if asked:
+            raise ValueError(
+                f"exams ({', '.join(asked)}) need test images, and the split {stream.split} has none; "
+                "leave some for testing"
+            )
 
 
 def first_unmet(stream: Stream, tasks: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import resource
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everlearn.learner import Learner
+from everlearn.learner import Learner, Tells
 
 _STATM = Path("/proc/self/statm")
 _CLEAR = Path("/proc/self/clear_refs")
@@ -76,13 +77,26 @@ def forget_peak(device: str) -> None:
 
 
 def count_costs(learner: Learner, full: bool) -> dict[str, Any]:
-    """Memory in use now and at most; in full, also the bytes a learner keeps, by what they are."""
+    """Memory in use now and at most, and what a learner tells of itself.
+
+    In full, also the bytes a learner keeps, by what they are.
+    """
     costs = count_memory(learner.device)
+    if isinstance(learner, Tells):
+        costs["notes"] = read_notes(learner.notes(), learner.device)
     if full:
         state = learner.state()
         costs["bytes"] = {name: count_bytes(part) for name, part in state.items()}
         costs["parameters"] = count_numbers(state.get("net", {}))
     return costs
+
+
+def read_notes(notes: dict[str, float | Tensor], device: str) -> dict[str, float | None]:
+    """The notes of a learner, read at once; None stands for what is no finite number."""
+    told = [torch.as_tensor(note, dtype=torch.float64, device=device) for note in notes.values()]
+    values = torch.stack([note.reshape(()) for note in told]).tolist() if told else []
+    pairs = zip(notes, values, strict=True)
+    return {name: value if math.isfinite(value) else None for name, value in pairs}
 
 
 def count_memory(device: str) -> dict[str, Any]:

@@ -21,6 +21,10 @@ class Plan:
     test_images: int | None = setting(None, "test on so many images a task, always the same; all")
     ahead: int = setting(0, "test so many tasks to come, too, and the learner before it learns")
     within: bool = setting(False, "test each task among its own classes only, too")
+    whole: int = setting(
+        0,
+        "test on all classes of the stream, met or not, after so many tasks, and after the last; never",
+    )
     theta: bool = setting(True, "measure errors of maps, of a learner that tells them")
     probe: int = setting(0, "probe the tasks met after so many steps; never")
     probe_images: int = setting(100, "images a task of a probe, always the same")
@@ -32,6 +36,7 @@ class Plan:
         """Check every setting."""
         check_whole(self.every, "every", 1, MOST)
         check_whole(self.ahead, "ahead", 0, MOST)
+        check_whole(self.whole, "whole", 0, MOST, " (0: never)")
         check_whole(self.probe, "probe", 0, MOST, " (0: never)")
         check_whole(self.probe_images, "probe_images", 1, MOST)
         for name in ("test_tasks", "test_images"):
@@ -44,6 +49,10 @@ class Plan:
     def is_due(self, learned: int, last: int) -> bool:
         """Whether to test after task `learned`, when the run ends with task `last`."""
         return learned == last or (learned + 1) % self.every == 0
+
+    def is_whole(self, learned: int, last: int) -> bool:
+        """Whether to test on all classes of the stream."""
+        return self.whole > 0 and (learned == last or (learned + 1) % self.whole == 0)
 
     def is_final(self, learned: int, last: int) -> bool:
         """Whether to examine as at the end."""

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from everlearn.exam.plan import spread
-from everlearn.stream.task import Task
+from everlearn.stream.task import Ints, Split, Task
 
 _KEPT = 4096
 _PIXELS = 2**24
+
+
+class Labelled(Protocol):
+    """Something with right answers to count."""
+
+    @property
+    def labels(self) -> Tensor:
+        """The right answers."""
+
+
+Asks = TypeVar("Asks", bound=Labelled)
 
 
 class Sheet(NamedTuple):
@@ -45,8 +56,7 @@ class Sheets:
         """
         self.stream, self._images, self._device = stream, images, device
         self._kept: OrderedDict[int, Sheet] = OrderedDict()
-        canvas = stream.canvas
-        self._at_once = max(64, _PIXELS // (canvas.size**2 * canvas.channels))
+        self._at_once = at_once(stream.canvas)
 
     def sheet(self, index: int) -> Sheet:
         """The sheet of a task."""
@@ -66,25 +76,40 @@ class Sheets:
 
     def groups(self, tasks: Iterable[int]) -> Iterator[list[Sheet]]:
         """Sheets in groups that are drawn and answered together."""
-        group: list[Sheet] = []
-        for sheet in self.asking(tasks):
-            group.append(sheet)
-            if sum(len(sheet.labels) for sheet in group) >= self._at_once:
-                yield group
-                group = []
-        if group:
+        return grouped(self.asking(tasks), self._at_once)
+
+
+def at_once(canvas: Any) -> int:
+    """How many images to draw and answer together."""
+    numbers: int = canvas.size**2 * canvas.channels
+    return max(64, _PIXELS // numbers)
+
+
+def grouped(sheets: Iterable[Asks], most: int) -> Iterator[list[Asks]]:
+    """Put sheets together until they have `most` questions."""
+    group: list[Asks] = []
+    for sheet in sheets:
+        group.append(sheet)
+        if sum(len(sheet.labels) for sheet in group) >= most:
             yield group
+            group = []
+    if group:
+        yield group
+
+
+def draw_rows(split: Split, rows: Ints, device: str) -> Callable[[], Tensor]:
+    """Return what draws some rows of a split on a device; only what that takes is held."""
+    draw, placed = split.pictures.drawer(device), torch.from_numpy(rows).to(device)
+    return lambda: draw(placed)
 
 
 def make_sheet(task: Task, images: int | None, device: str) -> Sheet:
-    """Choose questions, evenly spread; only what drawing them takes is held."""
+    """Choose questions, evenly spread."""
     test = task.test
     chosen = np.array(spread(len(test), images), np.int64)
-    rows = torch.from_numpy(chosen).to(device)
     labels = torch.from_numpy(test.labels[chosen]).to(device)
-    draw = test.pictures.drawer(device)
     theta = None
     if test.theta is not None:
         theta = torch.from_numpy(test.theta[chosen].astype(np.float32)).to(device)
     told = task.classes if task.tells_index else None
-    return Sheet(task.index, lambda: draw(rows), labels, theta, told)
+    return Sheet(task.index, draw_rows(test, chosen, device), labels, theta, told)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from everlearn.learner import Learner, find_device
 from everlearn.methods import (
     agem,
+    ar1,
+    bir,
     contrastive,
     dcl,
     der,
@@ -77,6 +79,48 @@ METHODS: dict[str, Method] = {
     "gem": Method(gem.Settings, gem.GEM, "no step against the gradient on any past task"),
     "der": Method(der.Settings, der.DER, "old images answered with their old logits"),
     "der++": Method(partial(der.Settings, beta=0.5), der.DER, "DER that asks for old classes, too"),
+    "negative-replay": Method(
+        partial(er.Settings, negative=True),
+        er.ER,
+        "replay that only pushes new classes off old images",
+    ),
+    "cwr": Method(
+        partial(ar1.Settings, ar1.FROZEN, mode="none", head="cwr"),
+        ar1.AR1,
+        "a net frozen after its first task, the last rows of every class",
+    ),
+    "cwr-plus": Method(
+        partial(ar1.Settings, ar1.FROZEN, mode="none", head="cwr+"),
+        ar1.AR1,
+        "CWR from zero rows, less their mean",
+    ),
+    "cwr-star": Method(
+        partial(ar1.Settings, ar1.FROZEN, mode="none"),
+        ar1.AR1,
+        "CWR+ that averages rows which come back",
+    ),
+    "ar1": Method(
+        partial(ar1.Settings, ar1.HELD, mode="none", head="cwr+", strength=8e5),
+        ar1.AR1,
+        "CWR+ and synaptic intelligence",
+    ),
+    "ar1-star": Method(
+        partial(ar1.Settings, ar1.HELD, mode="none", strength=8e5),
+        ar1.AR1,
+        "CWR* and synaptic intelligence",
+    ),
+    "ar1-free": Method(
+        partial(ar1.Settings, mode="pr-od"), ar1.AR1, "CWR* and replay of real latents"
+    ),
+    "latent-replay": Method(
+        partial(ar1.Settings, mode="pr-od", head="plain", share=None),
+        ar1.AR1,
+        "real latents replayed, a plain head",
+    ),
+    "gnr": Method(
+        ar1.Settings, ar1.AR1, "generative negative replay: CWR* and generated latents as negatives"
+    ),
+    "bir": Method(bir.Settings, bir.BIR, "brain-inspired replay: a net that generates by feedback"),
     "gdumb": Method(gdumb.Settings, gdumb.GDumb, "a new net from a balanced memory alone"),
     "icarl": Method(
         icarl.Settings, icarl.ICaRL, "distilled sigmoids, the nearest mean of herded exemplars"

@@ -22,7 +22,8 @@ from everlearn.nets.classifier import Classifier
 from everlearn.nets.prompted import Prompted
 from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, ViT
-from everlearn.nets.vit.weights import digest, load_vit
+from everlearn.nets.vit.weights import load_vit
+from everlearn.nets.weights import digest
 from everlearn.settings import setting
 from everlearn.stream import Task
 

@@ -16,8 +16,7 @@ from torch import Tensor
 from everlearn.border import check_number
 from everlearn.nets import fast
 from everlearn.nets.anchor import Anchor, Row
-from everlearn.nets.gradients import slopes_of
-from everlearn.nets.norm import Norm
+from everlearn.nets.path import Path, without_norms
 from everlearn.settings import setting
 from everlearn.stream import Task
 from everlearn.student import Student, Study
@@ -41,29 +40,6 @@ class Settings:
         check_number(self.damping, "damping", 1e-12, 1e12)
 
 
-class Path:
-    """What each weight did for the loss on its way: omega_k = -sum of g_k dw_k (eq. 3).
-
-    The moves are what the weights really did, whatever the optimiser: with Adam they are not -rate * g.
-    """
-
-    def __init__(self, weights: Sequence[Tensor]) -> None:
-        """Stand at the start."""
-        self._weights = list(weights)
-        self.omega, self._slopes = Row(weights), Row(weights)
-        self._before, self._after = Row(weights), Row(weights)
-
-    def depart(self) -> None:
-        """Note where the weights are, and their slopes."""
-        self._before.read(self._weights)
-        self._slopes.read(slopes_of(self._weights))
-
-    def arrive(self) -> None:
-        """Count the move since."""
-        move = self._after.read(self._weights).sub_(self._before.all)
-        self.omega.all.addcmul_(self._slopes.all, move, value=-1)
-
-
 class SI:
     """A net, its weights as they were before the current task, and what each did so far."""
 
@@ -73,7 +49,7 @@ class SI:
         self.student = Student(stream, settings.study, device)
         self.batch_size = self.student.batch_size()
         compat = settings.avalanche_compat
-        weights = _without_norms(self.student.net) if compat else self.student.weights
+        weights = without_norms(self.student.net) if compat else self.student.weights
         self.anchor = Anchor(weights, settings.strength * (0.5 if compat else 1))
         self.path, self.total, self.held = Path(weights), Row(weights).all, False
         self.anchor.hold()
@@ -135,9 +111,3 @@ class SI:
         self.path.omega.all.zero_()
         self._hold()
         self.held = self.student.has_met
-
-
-def _without_norms(net: torch.nn.Module) -> list[Tensor]:
-    """The weights of all layers but normalisations."""
-    layers = [layer for layer in net.modules() if not isinstance(layer, Norm)]
-    return [weight for layer in layers for weight in layer.parameters(recurse=False)]

@@ -23,6 +23,7 @@ from everlearn.metrics.transfer import (
     learning_accuracy,
     stream_average,
 )
+from everlearn.metrics.whole import Whole, whole
 from everlearn.metrics.windows import (
     largest_fall,
     largest_rise,
@@ -43,6 +44,7 @@ __all__ = [
     "Table",
     "Tally",
     "ThetaErrors",
+    "Whole",
     "aggregate",
     "auroc",
     "average_accuracy",
@@ -76,6 +78,7 @@ __all__ = [
     "table",
     "tally",
     "theta_errors",
+    "whole",
     "wilson",
     "windowed_forgetting",
     "windowed_plasticity",

@@ -24,6 +24,7 @@ from everlearn.metrics.transfer import (
     learning_accuracy,
     stream_average,
 )
+from everlearn.metrics.whole import average_share, final_share, whole
 from everlearn.metrics.windows import windowed_forgetting, windowed_plasticity
 
 Line = dict[str, float | int | None]
@@ -39,7 +40,7 @@ def summarise(rows: Iterable[Row], costs: Iterable[Row] = ()) -> Line:
         costs: task rows, where they are kept apart from the others.
     """
     everything = [*rows, *costs]
-    parts = (_matrix, _stability, _cost, _theta, _one_shot, _open_set)
+    parts = (_matrix, _whole, _stability, _cost, _theta, _one_shot, _open_set)
     return {name: value for part in parts for name, value in part(everything).items()}
 
 
@@ -67,6 +68,16 @@ def _bounds(matrix: Table) -> tuple[float | None, float | None]:
         return None, None
     low, high = wilson(points.right[-1], points.total[-1])
     return float(low), float(high)
+
+
+def _whole(rows: list[Row]) -> Line:
+    found = whole(rows)
+    return {
+        "whole_accuracy": _or_none(final_share, found.accuracy),
+        "whole_average": _or_none(average_share, found.accuracy),
+        "met_accuracy": _or_none(final_share, found.met_accuracy),
+        "met_average": _or_none(average_share, found.met_accuracy),
+    }
 
 
 def _stability(rows: list[Row]) -> Line:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from torch import Tensor, nn
 
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
+from everlearn.nets.renorm import Renorm
 
 WIDTHS = (32, 64, 128, 128)
+FLAT_STRIDES, POOLED_STRIDES = (2, 2, 2, 1), (1, 2, 2, 1)
 HIDDEN = 256
 
 
@@ -21,17 +26,13 @@ class ConvNet(nn.Module):
     def __init__(self, channels: int, outputs: int, size: int, pooled: bool = False) -> None:
         """Start from torch's own random weights."""
         super().__init__()
-        strides = (1, 2, 2, 1) if pooled else (2, 2, 2, 1)
-        layers: list[nn.Module] = []
-        side, inside = size, channels
-        for outside, stride in zip(WIDTHS, strides, strict=True):
-            layers += [nn.Conv2d(inside, outside, 3, stride, 1, bias=False), Norm(outside)]
-            side, inside = -(-side // stride), outside
-        self.layers, self.pooled = nn.Sequential(*layers), pooled
+        strides = POOLED_STRIDES if pooled else FLAT_STRIDES
+        self.layers, self.pooled = nn.Sequential(*layers(channels, WIDTHS, strides)), pooled
         self.hidden: nn.Module = nn.Identity()
-        self.width = inside
+        self.width = WIDTHS[-1]
         if not pooled:
-            self.hidden = nn.Sequential(nn.Linear(inside * side * side, HIDDEN), nn.ReLU())
+            side = -(-size // prod(strides))
+            self.hidden = nn.Sequential(nn.Linear(WIDTHS[-1] * side * side, HIDDEN), nn.ReLU())
             self.width = HIDDEN
         self.head = Head(self.width, outputs)
 
@@ -45,3 +46,14 @@ class ConvNet(nn.Module):
         """(B, outputs)."""
         out: Tensor = self.head(self.features(images))
         return out
+
+
+def layers(
+    inside: int, widths: Sequence[int], strides: Sequence[int], norm: type[Norm | Renorm] = Norm
+) -> list[nn.Module]:
+    """3 x 3 convolutions, each with its normalisation and ReLU; one pixel in `stride` is kept."""
+    out: list[nn.Module] = []
+    for outside, stride in zip(widths, strides, strict=True):
+        out += [nn.Conv2d(inside, outside, 3, stride, 1, bias=False), norm(outside)]
+        inside = outside
+    return out

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor, nn
 
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
+from everlearn.nets.renorm import Renorm
 from everlearn.nets.stem import Stem
 
 WIDTHS = (64, 128, 256, 512)
@@ -15,17 +18,19 @@ STEMS = ("standard", "small")
 class Block(nn.Module):
     """Two 3 x 3 convolutions beside a short cut."""
 
-    def __init__(self, inside: int, outside: int, stride: int) -> None:
+    def __init__(
+        self, inside: int, outside: int, stride: int, norm: type[Norm | Renorm] = Norm
+    ) -> None:
         """Bring `inside` channels to `outside`, one pixel in `stride`."""
         super().__init__()
         self.first = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
-        self.first_norm = Norm(outside)
+        self.first_norm = norm(outside)
         self.second = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
-        self.second_norm = Norm(outside)
+        self.second_norm = norm(outside)
         self.short: nn.Module = nn.Identity()
         if stride != 1 or inside != outside:
             narrow = nn.Conv2d(inside, outside, 1, stride, bias=False)
-            self.short = nn.Sequential(narrow, Norm(outside, cut=False))
+            self.short = nn.Sequential(narrow, norm(outside, cut=False))
 
     def forward(self, x: Tensor) -> Tensor:
         """Add what the convolutions find to the input."""
@@ -47,16 +52,10 @@ class ResNet18(nn.Module):
         if stem not in STEMS:
             raise ValueError(f"unknown stem {stem!r}; known: {', '.join(STEMS)}")
         self.stem = _stem(channels, stem)
-        widths = (64, *WIDTHS)
-        blocks = []
-        for number, (inside, outside) in enumerate(zip(widths, WIDTHS, strict=False)):
-            blocks += [Block(inside, outside, 1 if number == 0 else 2), Block(outside, outside, 1)]
-        self.blocks = nn.Sequential(*blocks)
+        self.blocks = nn.Sequential(*stages(WIDTHS[0], WIDTHS))
         self.head = Head(WIDTHS[-1], outputs)
         self.width = WIDTHS[-1]
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+        draw_weights(self)
 
     def features(self, images: Tensor) -> Tensor:
         """(B, 512), the mean over all places."""
@@ -67,6 +66,24 @@ class ResNet18(nn.Module):
         """(B, outputs)."""
         out: Tensor = self.head(self.features(images))
         return out
+
+
+def stages(
+    inside: int, widths: Sequence[int], stride: int = 1, norm: type[Norm | Renorm] = Norm
+) -> list[Block]:
+    """Two blocks a width; the first stage keeps one pixel in `stride`, each later one one in two."""
+    blocks = []
+    for outside in widths:
+        blocks += [Block(inside, outside, stride, norm), Block(outside, outside, 1, norm)]
+        inside, stride = outside, 2
+    return blocks
+
+
+def draw_weights(net: nn.Module) -> None:
+    """Give the convolutions of a net random weights, as He et al. 2015."""
+    for layer in net.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
 
 def _stem(channels: int, stem: str) -> nn.Module:

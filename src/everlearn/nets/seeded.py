@@ -1,4 +1,4 @@
-"""Random weights that follow from a seed."""
+"""Random weights and numbers that follow from a seed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+from everlearn.philox import Purpose, words
 
 
 @contextmanager
@@ -15,3 +17,9 @@ def seeded(seed: int) -> Iterator[None]:
         # torch.manual_seed would seed GPUs, too.
         torch.default_generator.manual_seed(seed)
         yield
+
+
+def chance(seed: int, purpose: Purpose, index: int, device: str, lane: int = 0) -> torch.Generator:
+    """A generator on a device that follows from a seed, a purpose, an index (a task) and a lane."""
+    number = int(words(seed, purpose, index, lane)[0]) >> 1  # torch takes 63 bits
+    return torch.Generator(device).manual_seed(number)

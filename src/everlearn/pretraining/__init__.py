@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +24,8 @@ from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, ViT
 from everlearn.nets.vit.weights import save_vit
 from everlearn.philox import Purpose, uniform
-from everlearn.pretraining.settings import Clock, Settings
+from everlearn.pretraining.pace import Moment, Score, take_steps
+from everlearn.pretraining.settings import Settings
 from everlearn.provenance import provenance
 from everlearn.stream import Task
 from everlearn.stream.arrays import ArrayStream
@@ -38,21 +39,6 @@ CLASSES = 10  # of each
 _SMALLEST = 0.5  # of the size of an image, when it is moved
 _AT_ONCE = 64
 _FOREVER = 10**6
-
-
-class Moment(NamedTuple):
-    """After a step: how many there were, how many there will be (None: not known yet), the loss."""
-
-    step: int
-    steps: int | None
-    loss: Tensor
-
-
-class Score(NamedTuple):
-    """Test images named right, of how many."""
-
-    right: int
-    total: int
 
 
 class Pretraining:
@@ -78,17 +64,10 @@ class Pretraining:
 
     def learn(self) -> Iterator[Moment]:
         """Go through all steps."""
-        clock = Clock(self.settings)
         self.net.train()
-        for step, batch in enumerate(self._batches()):
-            steps = clock.steps
-            if steps is not None and step >= steps:
-                return
-            fast.set_rate(self.optimizer, self.settings.rate_at(step, steps))
-            loss = self._step(*batch)
-            self.done = step + 1
-            clock.tick(self.done, loss)
-            yield Moment(self.done, clock.steps, loss)
+        for now in take_steps(self.settings, self._batches(), self.optimizer, self._step):
+            self.done = now.step
+            yield now
 
     def _batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Images, labels and moves: half of a batch is digits, half is clothes."""

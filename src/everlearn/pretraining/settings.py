@@ -1,25 +1,20 @@
-"""How long to pre-train, and how fast."""
+"""How long to pre-train, how fast, and on what."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from time import monotonic
-
-from torch import Tensor
 
 from everlearn.border import check_number, check_whole
+from everlearn.nets.halves import HALVES
 from everlearn.nets.vit import CONFIGS
 from everlearn.philox import check_seed
+from everlearn.pretraining.pace import TIMED, UNTIMED, cosine_rate
 from everlearn.settings import setting
-
-_UNTIMED, _TIMED = 10, 10  # the first steps: those that warm up, those that are timed
-_MARGIN = 0.9  # of the time; the rest is for slow moments
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to pre-train."""
+    """How long and how fast to pre-train a transformer."""
 
     steps: int | None = setting(None, "optimiser steps; none: as many as fit into the time")
     seconds: float = setting(240.0, "the time, where steps are not given")
@@ -32,44 +27,54 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        if self.steps is not None:
-            check_whole(self.steps, "steps", 1, 10**9)
-        check_number(self.seconds, "seconds", 1, 10**6)
-        check_seed(self.seed)
-        check_whole(self.batch_size, "batch_size", 2, 100_000)
-        check_number(self.rate, "rate", 0, 1)
-        check_whole(self.warm_up, "warm_up", _UNTIMED + _TIMED, 10**6)
-        check_whole(self.test_images, "test_images", 2, 10**6)
+        _check_pace(self)
         if self.net not in CONFIGS:
             raise ValueError(f"unknown net {self.net!r}; known: {', '.join(CONFIGS)}")
 
     def rate_at(self, step: int, steps: int | None) -> float:
         """The learning rate of a step, the first being 0; all steps need not be known in the warm-up."""
-        if step < self.warm_up or steps is None:
-            return self.rate * min(1.0, (step + 1) / self.warm_up)
-        left = (step - self.warm_up) / max(1, steps - self.warm_up)
-        return self.rate * 0.5 * (1.0 + math.cos(math.pi * left))
+        return cosine_rate(self.rate, self.warm_up, step, steps)
 
 
-class Clock:
-    """Finds how many steps fit into the time, from the speed of a few; or knows it from the start."""
+@dataclass(frozen=True)
+class ShapeSettings:
+    """How long and how fast to pre-train an extractor, on which shapes and images of which size."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Start now."""
-        self.steps, self._seconds = settings.steps, settings.seconds
-        self._began = self._warm = monotonic()
+    steps: int | None = setting(None, "optimiser steps; none: as many as fit into the time")
+    seconds: float = setting(120.0, "the time, where steps are not given")
+    seed: int = setting(0, "first weights, shapes and their factors follow from it")
+    batch_size: int = setting(1024, "images a step")
+    rate: float = setting(1e-3, "of AdamW, after the warm-up; it ends at 0 along a cosine")
+    warm_up: int = setting(100, "steps in which the rate rises")
+    test_images: int = setting(20_000, "fresh images to test on")
+    net: str = setting("resnet18-slim", "which net of two halves")
+    decay: float = setting(0.01, "of the weights, a step, times the rate")
+    shapes: int = setting(500, "how many shapes to tell apart; no stream shows them")
+    channels: int = setting(1, "of an image: 1 (grey) or 3")
+    size: int = setting(64, "side of an image in pixels")
+    maps: float = setting(0.0, "what telling the map of an image counts, beside naming its shape")
 
-    def tick(self, done: int, loss: Tensor) -> None:
-        """Look at the time after some steps."""
-        if self.steps is None and done == _UNTIMED:
-            self._warm = _now(loss)
-        if self.steps is None and done == _UNTIMED + _TIMED:
-            now = _now(loss)
-            left = _MARGIN * self._seconds - (now - self._began)
-            self.steps = done + max(0, int(left * _TIMED / max(now - self._warm, 1e-9)))
+    def __post_init__(self) -> None:
+        """Check every setting; size and channels are for the canvas to check."""
+        _check_pace(self)
+        check_number(self.decay, "decay", 0, 10)
+        check_number(self.maps, "maps", 0, 1e6)
+        check_whole(self.shapes, "shapes", 2, 100_000)
+        if self.net not in HALVES:
+            raise ValueError(f"unknown net {self.net!r}; known: {', '.join(HALVES)}")
+
+    def rate_at(self, step: int, steps: int | None) -> float:
+        """The learning rate of a step, the first being 0; all steps need not be known in the warm-up."""
+        return cosine_rate(self.rate, self.warm_up, step, steps)
 
 
-def _now(loss: Tensor) -> float:
-    """The time when a loss is there: a GPU runs behind."""
-    loss.item()
-    return monotonic()
+def _check_pace(settings: Settings | ShapeSettings) -> None:
+    """Check the settings that every pre-training has."""
+    if settings.steps is not None:
+        check_whole(settings.steps, "steps", 1, 10**9)
+    check_number(settings.seconds, "seconds", 1, 10**6)
+    check_seed(settings.seed)
+    check_whole(settings.batch_size, "batch_size", 2, 100_000)
+    check_number(settings.rate, "rate", 0, 1)
+    check_whole(settings.warm_up, "warm_up", UNTIMED + TIMED, 10**6)
+    check_whole(settings.test_images, "test_images", 2, 10**6)

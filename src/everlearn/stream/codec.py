@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,25 @@ def decode(text: str) -> dict[str, Any]:
             "update everlearn"
         )
     return {name: _decode_field(name, value) for name, value in data.items()}
+
+
+def read_settings(
+    text: str, key: str, number: int, allowed: Collection[str], owner: str
+) -> dict[str, Any]:
+    """Read the settings of a file with one format, or say what is wrong with it.
+
+    Args:
+        key: names the kind of file; its value is the number of the format.
+        owner: what the settings are of.
+    """
+    settings = read_object(text, key)
+    version = settings.pop(key)
+    if version != number or isinstance(version, bool):
+        raise ValueError(
+            f"{key} must be {number}, found {version!r}; a newer everlearn may read it"
+        )
+    check_names(settings, allowed, owner)
+    return settings
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:

@@ -6,19 +6,17 @@ Every class has a mean, drawn from N(0, I); its points are that mean with noise 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
-from everlearn.border import check_names, check_whole
-from everlearn.philox import Floats, Purpose, check_seed, normal, uniform
-from everlearn.stream.codec import read_object
-from everlearn.stream.task import Split, Task
+from everlearn.border import check_whole
+from everlearn.philox import Floats, Purpose, check_seed, normals
+from everlearn.stream.codec import read_settings
+from everlearn.stream.points import Plain, split_of
+from everlearn.stream.task import Task
 
 KEY = "everlearn_gaussians"
 FORMAT = 1
@@ -30,21 +28,6 @@ _LIMITS = {
     "val": 10**5,
     "test": 10**5,
 }
-
-
-@dataclass(frozen=True)
-class Plain:
-    """What stands in for a canvas: a point is an image of one pixel with many channels."""
-
-    channels: int
-    size: int = 1
-    dtype: str = "float32"
-    bits: int = 32
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of a point."""
-        return self.channels, self.size, self.size
 
 
 @dataclass(frozen=True)
@@ -100,7 +83,7 @@ class Gaussians:
         classes = tuple(range(first, first + self.classes_per_task))
         ends = np.cumsum([1, self.train, self.val, self.test])
         parts = np.split(self._points(classes), ends[:-1], axis=1)
-        means, train, val, test = (_split(classes, part) for part in parts)
+        means, train, val, test = (split_of(classes, part) for part in parts)
         return Task(number, classes, train, val, test, means, self.seed, self.online)
 
     def __iter__(self) -> Iterator[Task]:
@@ -109,11 +92,9 @@ class Gaussians:
 
     def _points(self, classes: tuple[int, ...]) -> Floats:
         """The mean of each class, then its points: (classes, 1 + rows, dimensions)."""
-        rows, pairs = 1 + self.train + self.val + self.test, -(-self.dimensions // 2)
-        index, row = np.meshgrid(np.array(classes), np.arange(rows), indexing="ij")
-        drawn = uniform(self.seed, Purpose.POINTS, index, row, count=2 * pairs)
-        both = normal(drawn[..., :pairs], drawn[..., pairs:])
-        points = np.concatenate(both, axis=-1)[..., : self.dimensions]
+        rows = np.arange(1 + self.train + self.val + self.test)
+        index = np.array(classes)[:, None]
+        points = normals(self.seed, Purpose.POINTS, index, rows, count=self.dimensions)
         points[:, 1:] += points[:, :1]
         return points
 
@@ -124,33 +105,9 @@ class Gaussians:
     @classmethod
     def from_json(cls, text: str) -> Gaussians:
         """Read a stream back, equal to the one written."""
-        settings = read_object(text, KEY)
-        version = settings.pop(KEY)
-        if version != FORMAT or isinstance(version, bool):
-            raise ValueError(
-                f"{KEY} must be {FORMAT}, found {version!r}; a newer everlearn may read it"
-            )
-        check_names(settings, [item.name for item in fields(cls)], "a stream of points")
-        return cls(**settings)
+        allowed = [item.name for item in fields(cls)]
+        return cls(**read_settings(text, KEY, FORMAT, allowed, "a stream of points"))
 
     def with_changes(self, **changes: Any) -> Gaussians:
         """The same stream but for some settings."""
         return replace(self, **changes)
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Points as the pictures of a split, (rows, dimensions)."""
-
-    points: NDArray[np.float32]
-
-    def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
-        """Return a function from rows on the device to points there, (B, dimensions, 1, 1)."""
-        placed = torch.from_numpy(self.points).to(device)[:, :, None, None]
-        return lambda rows: placed[rows]
-
-
-def _split(classes: tuple[int, ...], points: Floats) -> Split:
-    """(classes, rows, dimensions) as a split, class by class."""
-    labels = np.repeat(np.array(classes, np.int64), points.shape[1])
-    return Split(labels, Points(points.reshape(len(labels), points.shape[2]).astype(np.float32)))

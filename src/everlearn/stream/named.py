@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from everlearn.factors import continuous_space
 from everlearn.render.canvas import Canvas
-from everlearn.stream.scenarios import NewInstancesAndClasses
+from everlearn.stream.latents import Latents
+from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
 from everlearn.stream.spec import Stream
 
 # "paper": 500 tasks x 10 classes x 5 values of 4 factors = 6,250 images a task, split 6000/150/100
-# (Dziadzio et al. 2023); "parity": the same in the original's resolution and hard edges.
-STREAMS: dict[str, Stream] = {
+# (Dziadzio et al. 2023); "parity": the same in the original's resolution and hard edges;
+# "idsprites-50": 11 sessions of 50 shapes, 300 pictures each, to take latents of: all rows are training
+# rows, and what is tested on is for the stream of the latents to say.
+STREAMS: dict[str, Stream | Latents] = {
     "paper": Stream(),
     "parity": Stream(canvas=Canvas(size=224, channels=3, parity=True)),
     "small": Stream(tasks=12, canvas=Canvas(size=32)),
@@ -19,10 +23,19 @@ STREAMS: dict[str, Stream] = {
     "nic-391": Stream(tasks=391, scenario=NewInstancesAndClasses()),
     "blurry": Stream(tasks=5, scenario="blurry", online=True),
     "recurring": Stream(scenario="recurring"),
+    "idsprites-50": Stream(
+        tasks=11,
+        classes_per_task=50,
+        scenario=DomainIncremental("orientation", 11),
+        split=(50 * 300, 0, 0),
+        factors=continuous_space(),
+    ),
+    "latents-nc": Latents(),
+    "latents-nic": Latents(scenario="nic"),
 }
 
 
-def named(name: str) -> Stream:
+def named(name: str) -> Stream | Latents:
     """Look a stream up by its name."""
     if name not in STREAMS:
         raise ValueError(f"unknown stream {name!r}; known: {', '.join(STREAMS)}")

@@ -10,12 +10,23 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
 
-def adam(weights: Iterable[Tensor], rate: float) -> Adam:
-    """Adam with all its state there from the start, fused into few kernels on a GPU."""
+def adam(weights: Iterable[Tensor], rate: float, decay: float = 0.0) -> Adam:
+    """Adam with all its state there from the start, fused into few kernels on a GPU.
+
+    Args:
+        decay: what a weight loses a step, times the rate, beside its slope (Loshchilov and Hutter 2019).
+    """
     several = list(weights)
     on_gpu = several[0].is_cuda
     speed: Any = torch.tensor(rate, device=several[0].device) if on_gpu else rate
-    optimizer = Adam(several, lr=speed, fused=True, capturable=on_gpu)
+    optimizer = Adam(
+        several,
+        lr=speed,
+        weight_decay=decay,
+        decoupled_weight_decay=decay > 0,
+        fused=True,
+        capturable=on_gpu,
+    )
     for weight in several:
         optimizer.state[weight] = {
             "step": torch.zeros((), device=weight.device),
@@ -25,12 +36,16 @@ def adam(weights: Iterable[Tensor], rate: float) -> Adam:
     return optimizer
 
 
-def sgd(weights: Iterable[Tensor], rate: float, momentum: float) -> SGD:
-    """Gradient descent with momentum, its state there from the start, fused on a GPU."""
+def sgd(weights: Iterable[Tensor], rate: float, momentum: float, decay: float = 0.0) -> SGD:
+    """Gradient descent with momentum, its state there from the start, fused on a GPU.
+
+    Args:
+        decay: so much of a weight is added to its slope.
+    """
     several = list(weights)
     on_gpu = several[0].is_cuda
     speed: Any = torch.tensor(rate, device=several[0].device) if on_gpu else rate
-    optimizer = SGD(several, lr=speed, momentum=momentum, fused=on_gpu)
+    optimizer = SGD(several, lr=speed, momentum=momentum, weight_decay=decay, fused=on_gpu)
     for weight in several if momentum else ():
         optimizer.state[weight] = {"momentum_buffer": torch.zeros_like(weight)}
     return optimizer

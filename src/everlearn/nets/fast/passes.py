@@ -12,8 +12,9 @@ from torch.func import functional_call
 
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
+from everlearn.nets.renorm import Renorm
 
-_KEPT_WIDE = (Norm, Head, nn.LayerNorm)
+_KEPT_WIDE = (Norm, Renorm, Head, nn.LayerNorm)
 
 
 def place(net: nn.Module, device: str) -> nn.Module:

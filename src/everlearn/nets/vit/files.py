@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ABOUT = "about"  # the entry of a .npz file that is no weight but a text about them, JSON
+from everlearn.nets.weights import ABOUT
+
 _KINDS = {
     "F64": torch.float64,
     "F32": torch.float32,

@@ -9,8 +9,15 @@ import numpy as np
 from everlearn.stream.arrays.files import Arrays, Ints
 from everlearn.stream.arrays.sources.nicv2 import FileLists
 from everlearn.stream.pools import RANGES, count_bands
+from everlearn.stream.scenarios import ALIASES
 
 BANDED = ("domain", "nic")
+
+
+def is_banded(scenario: Any) -> bool:
+    """Whether a scenario, or the one of a name, shows classes band by band."""
+    name = scenario if isinstance(scenario, str) else getattr(scenario, "name", "")
+    return ALIASES.get(name.lower(), name.lower()) in BANDED
 
 
 def count_sessions(arrays: Arrays) -> int | None:
@@ -39,7 +46,7 @@ def check_bands(scenario: Any, arrays: Arrays, classes: Ints, name: str) -> None
     if arrays.sessions is None and arrays.factors is None:
         raise ValueError(
             f"scenario {scenario.name!r} needs sessions or factors, and {name} has neither; choose "
-            "core50 or dsprites, or another scenario"
+            "core50, omniglot or dsprites, or another scenario"
         )
     wanted, found = count_bands(scenario), count_sessions(arrays)
     if found is not None and wanted != found:

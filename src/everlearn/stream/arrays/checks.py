@@ -35,3 +35,13 @@ def check_shares(val: float, test: float) -> None:
         raise ValueError(
             f"val_share and test_share may add up to {_MOST_HELD_BACK}, found {val} and {test}"
         )
+
+
+def check_latents(stream: ArrayStream, channels: int, side: int) -> None:
+    """Raise where latents would have to be changed."""
+    if (stream.channels, stream.size, stream.dtype) != (channels, side, "float32"):
+        raise ValueError(
+            f"{stream.name} holds latents of {channels} x {side} x {side}, given as they are, in float32; "
+            f"leave channels, size and dtype out, found {stream.channels}, {stream.size} and "
+            f"{stream.dtype!r}"
+        )

@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from everlearn.border import check_names
 from everlearn.stream.arrays.sources.nicv2 import NAMES, FileLists
-from everlearn.stream.codec import read_object
+from everlearn.stream.codec import read_settings
 from everlearn.stream.scenarios import find_scenario
 
 if TYPE_CHECKING:
@@ -27,13 +26,7 @@ def encode(stream: ArrayStream) -> str:
 
 def decode(text: str, allowed: set[str]) -> dict[str, Any]:
     """Read the settings of a stream from JSON, or say what is wrong with it."""
-    settings = read_object(text, KEY)
-    version = settings.pop(KEY)
-    if version != FORMAT or isinstance(version, bool):
-        raise ValueError(
-            f"{KEY} must be {FORMAT}, found {version!r}; a newer everlearn may read it"
-        )
-    check_names(settings, allowed, "an array stream")
+    settings = read_settings(text, KEY, FORMAT, allowed, "an array stream")
     if "name" not in settings:
         raise ValueError("a file of an array stream must have the name of a data set")
     if "scenario" in settings:

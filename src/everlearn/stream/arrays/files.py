@@ -31,7 +31,7 @@ class Images(Protocol):
     def shape(self) -> tuple[int, ...]:
         """N, C, H and W."""
 
-    def __getitem__(self, rows: Ints, /) -> Bytes:
+    def __getitem__(self, rows: Ints, /) -> NDArray[Any]:
         """Give some rows."""
 
 
@@ -40,7 +40,7 @@ class Arrays:
     """A data set.
 
     Attributes:
-        images: (N, C, H, W) uint8.
+        images: (N, C, H, W) uint8, or float16 where they are latents.
         labels: (N,) class ids.
         test: (N,) whether an image is of the official test set; None where there is none.
         factors: what images show, where it is known.

@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate
 
 from everlearn.render.canvas import Canvas
 from everlearn.stream.arrays.files import Images, Ints
+from everlearn.stream.points import Plain
 from everlearn.stream.shades import shader
 
 
@@ -21,7 +22,7 @@ class Photos:
 
     images: Images
     rows: Ints
-    canvas: Canvas
+    canvas: Canvas | Plain
 
     def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
         """Return a function from rows on the device to images there.

@@ -13,7 +13,7 @@ from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.stream.arrays import codec
 from everlearn.stream.arrays.bands import check_bands
-from everlearn.stream.arrays.checks import check_settings, check_shares
+from everlearn.stream.arrays.checks import check_latents, check_settings, check_shares
 from everlearn.stream.arrays.files import Arrays, data_folder
 from everlearn.stream.arrays.parts import TEST_SHARE, training_classes
 from everlearn.stream.arrays.plan import (
@@ -22,10 +22,12 @@ from everlearn.stream.arrays.plan import (
     most_tasks,
     usual_classes,
 )
+from everlearn.stream.arrays.sessions import deal_sessions, hold_out
 from everlearn.stream.arrays.sources import find_source, load
 from everlearn.stream.arrays.sources.nicv2 import NAMES
 from everlearn.stream.arrays.task import build_array_task
 from everlearn.stream.arrivals import Setting
+from everlearn.stream.points import Plain
 from everlearn.stream.task import Task
 
 
@@ -37,18 +39,21 @@ class ArrayStream:
     canonical images of dSprites, else the first training image of each class in the task.
 
     Args:
-        name: mnist, fashion-mnist, omniglot, dsprites, cifar10 or core50.
+        name: mnist, fashion-mnist, omniglot, dsprites, cifar10 or core50; latents/NAME for the latents
+            in the file latents/NAME.npz, which are given as they are.
         data: folder of the data sets; EVERLEARN_DATA by default.
         seed: class order, splits and training order follow from it.
         tasks: how many; by default as many as the classes are enough for.
         classes_per_task: how many classes come with a task.
         first_classes: how many come with the first one, where it is another number.
         scenario: a name (class, task, domain, nic, blurry, recurring; for core50 nicv2-79, nicv2-196
-            or nicv2-391) or a scenario. Bands of domain and nic are the sessions of core50, or ranges
-            of a factor of dsprites.
+            or nicv2-391) or a scenario. Bands of domain and nic are the sessions of core50 and of
+            latents, the drawers of omniglot, ranges of a factor of dsprites; for nic the training
+            images of any other data set are dealt into sessions at random.
         class_order: "random" by the seed, or "natural".
         val_share: part of the training images of each class that is held back for validation.
-        test_share: likewise for testing, where the data have no official test set.
+        test_share: likewise for testing, where the data have no official test set; where tasks are
+            drawers, it is this part of the drawers.
         size: height and width to resize images to.
         channels: 1 (grey: the mean of red, green and blue) or 3.
         dtype: "float32" in [0, 1], or "uint8".
@@ -99,7 +104,10 @@ class ArrayStream:
         self._set("rows", len(arrays))
         self._set("size", self.size or side)
         self._set("channels", channels if self.channels is None else self.channels)
-        Canvas(self.size or side, self.channels or 0, dtype=self.dtype)
+        if find_source(self.name).latents:
+            check_latents(self, channels, side)
+        else:
+            Canvas(self.size or side, self.channels or 0, dtype=self.dtype)
 
     def _fit_shares(self, arrays: Arrays) -> None:
         if arrays.test is not None and self.test_share is not None:
@@ -110,9 +118,10 @@ class ArrayStream:
 
     def _fit_scenario(self, arrays: Arrays) -> None:
         known = training_classes(arrays)
+        arrays = hold_out(arrays, self.scenario, self.seed, self.test_share)
         scenario = find_lists(self.scenario) or fit_scenario(self.scenario, arrays, len(known))
         self._set("scenario", scenario)
-        check_bands(scenario, arrays, known, self.name)
+        check_bands(scenario, deal_sessions(arrays, scenario, self.seed), known, self.name)
         self._fit_classes(len(known))
         self._fit_tasks(len(known))
         if hasattr(scenario, "check"):
@@ -159,8 +168,10 @@ class ArrayStream:
         return range(int(arrays.labels.max()) + 1)
 
     @property
-    def canvas(self) -> Canvas:
+    def canvas(self) -> Canvas | Plain:
         """Size, channels and dtype of the images."""
+        if find_source(self.name).latents:
+            return Plain(self.channels or 0, self.size or 0)
         return Canvas(self.size or 0, self.channels or 0, dtype=self.dtype)
 
     def __len__(self) -> int:

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from everlearn.factors import theta
-from everlearn.stream.arrays.bands import find_bands
+from everlearn.stream.arrays.bands import find_bands, is_banded
 from everlearn.stream.arrays.files import Arrays, Ints
+from everlearn.stream.arrays.latents import LatentRows, LatentTable
 from everlearn.stream.arrays.parts import Parts, part_rows
 from everlearn.stream.arrays.photos import Photos
 from everlearn.stream.arrays.plan import blurry_classes, find_lists, order_classes, plan_task
+from everlearn.stream.arrays.sessions import deal_sessions, hold_out
 from everlearn.stream.arrays.sources import load
 from everlearn.stream.arrivals import Arrival
 from everlearn.stream.blurry import Blurry, blurry_tasks
 from everlearn.stream.split import thin
-from everlearn.stream.task import Split, Task
+from everlearn.stream.task import Pictures, Split, Task
 
 if TYPE_CHECKING:
     from everlearn.stream.arrays.spec import ArrayStream
@@ -62,10 +64,20 @@ def build_array_task(stream: ArrayStream, index: int) -> Task:
 @lru_cache(maxsize=4)
 def _tables(stream: ArrayStream, folder: Path) -> Tables:
     """The tables of a stream; equal streams may have different folders."""
-    arrays = load(stream.name, folder, find_lists(stream.scenario))
-    parts = part_rows(arrays, stream.seed, stream.val_share, stream.test_share)
-    order = order_classes(np.array(list(parts.train)), stream.seed, stream.class_order)
-    return Tables(arrays, parts, order, find_bands(stream.scenario, arrays))
+    scenario, seed = stream.scenario, stream.seed
+    arrays = load(stream.name, folder, find_lists(scenario))
+    arrays = deal_sessions(hold_out(arrays, scenario, seed, stream.test_share), scenario, seed)
+    bands, share = find_bands(scenario, arrays), stream.test_share
+    by_session = arrays.sessions is not None and is_banded(scenario)
+    parts = part_rows(
+        arrays,
+        seed,
+        stream.val_share,
+        share if arrays.test is None else None,
+        bands if by_session else None,
+    )
+    order = order_classes(np.array(list(parts.train)), seed, stream.class_order)
+    return Tables(arrays, parts, order, bands)
 
 
 def _take(tables: Tables, part: dict[int, Ints], arrivals: list[Arrival]) -> Ints:
@@ -110,5 +122,11 @@ def _exemplars(tables: Tables, classes: tuple[int, ...], train: Ints) -> Ints:
 
 def _split(stream: ArrayStream, arrays: Arrays, rows: Ints) -> Split:
     factors = arrays.factors and arrays.factors.take(rows)
-    photos = Photos(arrays.images, rows, stream.canvas)
-    return Split(arrays.labels[rows], photos, factors, factors and theta(factors))
+    pictures = _pictures(stream, arrays, rows)
+    return Split(arrays.labels[rows], pictures, factors, factors and theta(factors))
+
+
+def _pictures(stream: ArrayStream, arrays: Arrays, rows: Ints) -> Pictures:
+    if isinstance(arrays.images, LatentTable):
+        return LatentRows(arrays.images, rows)
+    return Photos(arrays.images, rows, stream.canvas)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 
-from everlearn.stream.arrays.files import Arrays, Origin, corrupt
+from everlearn.stream.arrays.files import Arrays, Ints, Origin, corrupt
 from everlearn.stream.arrays.tree import Tree, decode_png, find_tree
 
 SIDE = 105
 ORIGIN = Origin("Omniglot", "github.com/brendenlake/omniglot (folder python)", "omniglot-py")
+_DRAWER = re.compile(r"(\d+)\.png$")
 _SETS = ("images_background", "images_evaluation")
 
 
@@ -19,6 +21,7 @@ def read_omniglot(folder: Path) -> Arrays:
 
     A class is a character: ids follow (alphabet, character) in the background set, then in the
     evaluation set. Those two differ in alphabets; train and test images are for the stream to part.
+    A session is one of the 20 drawers, whose number ends a file's name.
     """
     trees = {name: find_tree(folder / ORIGIN.place, name) for name in _SETS}
     lost = [f"{name}.zip" for name, tree in trees.items() if tree is None]
@@ -31,7 +34,7 @@ def read_omniglot(folder: Path) -> Arrays:
     for row, (tree, name) in enumerate(files):
         images[row, 0] = decode_png(tree.read(name), tree.label(name), "L", SIDE)
         labels[row] = known.setdefault((tree.root, name.rsplit("/", 1)[0]), len(known))
-    return Arrays(images, labels)
+    return Arrays(images, labels, sessions=_drawers(files))
 
 
 def _files(tree: Tree) -> list[tuple[Tree, str]]:
@@ -40,3 +43,11 @@ def _files(tree: Tree) -> list[tuple[Tree, str]]:
     if not names:
         raise corrupt(tree.root, "it holds no alphabet/character/drawing.png")
     return [(tree, name) for name in names]
+
+
+def _drawers(files: list[tuple[Tree, str]]) -> Ints:
+    found = [_DRAWER.search(name) for _, name in files]
+    if None in found:
+        tree, name = files[found.index(None)]
+        raise corrupt(tree.label(name), "its name does not end in the number of a drawer")
+    return np.array([int(match[1]) for match in found if match], np.int64)

@@ -12,6 +12,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from everlearn.factors import continuous_space
+from everlearn.nets import fast
 from everlearn.nets.extractor import load_halves
 from everlearn.nets.weights import digest
 from everlearn.philox import Purpose
@@ -129,6 +130,26 @@ def test_it_learns_to_tell_its_shapes_and_others() -> None:
     assert losses[0] == pytest.approx(np.log(5), abs=0.7)
     assert learner.test().right > 0.35 * 400
     assert learner.transfer().right > before.right
+
+
+def test_moments_kept_at_the_end_are_those_of_the_last_weights() -> None:
+    learner = done(batch_size=64)
+    images = next(learner._batches())[0]
+    with torch.no_grad(), fast.keeping_moments(learner.net):
+        trained = learner.net.train()(images)
+    off = (trained - learner.net.eval()(images)).norm() / trained.norm()
+    assert off < 0.2  # without the last look at the moments: 0.9
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_weights_again_and_names_what_it_learned() -> None:
+    settings = ShapeSettings(steps=300, batch_size=256, shapes=5, test_images=1000, warm_up=20)
+    first, second = (ShapePretraining(settings, "cuda") for _ in range(2))
+    for learner in (first, second):
+        losses = [now.loss for now in learner.learn()]
+    assert digest(first.net) == digest(second.net)
+    # Learned in bfloat16, tested in float32: a mean loss of l means exp(-l) right, or more.
+    assert first.test().right / 1000 > float(torch.exp(-torch.stack(losses[-20:]).mean())) - 0.05
 
 
 def test_the_file_says_what_the_weights_come_from(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from everlearn.exam import Plan
 from everlearn.methods import find_method
 from everlearn.render.canvas import Canvas
 from everlearn.settings import list_settings
-from everlearn.stream import Gaussians, Stream
+from everlearn.stream import AnyStream, Gaussians, Stream
 from everlearn.stream.named import STREAMS
 
 
@@ -21,7 +21,7 @@ class Preset(NamedTuple):
         words: what it is for, and what it takes.
     """
 
-    stream: Stream | Gaussians
+    stream: AnyStream
     plan: Plan
     common: dict[str, Any]
     settings: dict[str, dict[str, Any]]
@@ -51,6 +51,37 @@ _TASK_BY_TASK = (
     "der",
     "der++",
 )
+# New rows of a CWR head should become as long as old ones (docs/methods/gnr.md, "Balance").
+_HALVED = (
+    "cwr", "cwr-plus", "cwr-star", "ar1", "ar1-star", "ar1-free", "latent-replay", "gnr",
+)  # fmt: skip
+_FROZEN = ("cwr", "cwr-plus", "cwr-star")
+_NC = {
+    "net": "mlp-wide",
+    "rate": 3e-2,
+    "later_rate": 1e-3,
+    "head_rate": 3e-2,
+    "later_head_rate": 5e-2,
+    "epochs": 8,
+}
+_NIC = {
+    "net": "mlp-wide",
+    "rate": 1e-2,
+    "later_rate": 1e-3,
+    "head_rate": 1e-2,
+    "later_head_rate": 1e-2,
+    "memory": 300,
+    "share": 0.5,
+    "generator_share": 0.5,
+}
+_POINTS = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "final_rate": None, "batch_size": 32}
+
+
+def _halved(own: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Settings of all nets in two halves; a frozen one stays frozen."""
+    frozen = {name: own | {"later_rate": 0.0} for name in _FROZEN}
+    return dict.fromkeys(_HALVED, own) | frozen
+
 
 PRESETS: dict[str, Preset] = {
     "toy": Preset(
@@ -70,8 +101,24 @@ PRESETS: dict[str, Preset] = {
             "gdumb": {"batch_size": 16, "final_rate": 5e-4},
             "icarl": {"unmet": False},
             "contrastive": {"rate": 1e-3, "final_rate": 1e-5},  # Adam's: it knows no other
+            "bir": {"rate": 1e-3, "units": 200},  # likewise
+            **_halved({"later_rate": 5e-3, "head_rate": 0.05, "later_head_rate": 0.05}),
         },
         "points instead of images, in seconds",
+    ),
+    "latents-nc": Preset(
+        STREAMS["latents-nc"],
+        Plan(whole=1),
+        _POINTS,
+        _halved(_NC) | {"bir": {"rate": 1e-3, "units": 200}},
+        "synthetic latents, nine tasks of new classes, in seconds",
+    ),
+    "latents-nic": Preset(
+        STREAMS["latents-nic"],
+        Plan(every=391, test_tasks=50, whole=10),
+        _POINTS,
+        _halved(_NIC) | {"bir": {"rate": 1e-3, "units": 200}},
+        "synthetic latents, 391 tasks, one class in one session after the first",
     ),
     "quickstart": Preset(
         Stream(tasks=6, classes_per_task=5, canvas=Canvas(size=32)),
@@ -83,6 +130,7 @@ PRESETS: dict[str, Preset] = {
             "joint": {"batch_size": 64, "epochs": 2},
             "contrastive": {"batch_size": 64, "epochs": 5, "patience": 0},
             "gdumb": {"epochs": 32},  # passes over its memory, not over a task
+            **_halved({"later_head_rate": 1e-2}),
         },
         "forgetting in minutes, on two CPU cores",
     ),
@@ -90,14 +138,14 @@ PRESETS: dict[str, Preset] = {
         STREAMS["small"],
         Plan(within=True, one_shot=(10, 100)),
         _POOLED | {"memory": 500},
-        {"dcl": _MAPS, "dcl-plus": _MAPS},
+        {"dcl": _MAPS, "dcl-plus": _MAPS, **_halved({"later_head_rate": 1e-2})},
         "twelve tasks of 32 pixels, on a CPU",
     ),
     "pictures": Preset(
         Stream(tasks=5, classes_per_task=5, canvas=Canvas(size=32)),
         Plan(within=True),
         _POOLED | {"memory": 500},
-        {"dcl": _MAPS, "dcl-plus": _MAPS},
+        {"dcl": _MAPS, "dcl-plus": _MAPS, **_halved({"later_head_rate": 1e-2})},
         "five tasks of 32 pixels, to compare methods on a CPU",
     ),
     "paper": Preset(
@@ -109,6 +157,7 @@ PRESETS: dict[str, Preset] = {
             **dict.fromkeys(_TASK_BY_TASK, _SLOW),
             "gdumb": {"every": 100, "batch_size": 256, "epochs": 64},
             "icarl": {"memory": 5000},
+            **_halved({"later_head_rate": 3e-3, "memory": 5000}),
         },
         "the paper's 500 tasks, on one GPU",
     ),

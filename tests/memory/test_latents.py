@@ -15,7 +15,7 @@ def experience(index, count, device="cpu"):
     """Latents that tell their experience and their place in it, with the experience as unit."""
     places = torch.arange(count, device=device)
     latents = torch.stack([torch.full_like(places, index), places], 1).float()
-    return latents.reshape(count, *SHAPE), torch.full_like(places, index)
+    return latents.reshape(count, *SHAPE), np.full(count, index)
 
 
 def filled(memory, sizes, first=0):

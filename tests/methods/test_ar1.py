@@ -136,7 +136,8 @@ def test_random_latents_lie_below_the_ninetieth_percentile() -> None:
     images = STREAM[0].train.batch(slice(None)).images
     assert learner.bound == find_bound(images)
     held = learner.patterns.latents
-    assert held.min() >= 0 and learner.bound * 0.99 < held.max() <= learner.bound
+    assert held.min() >= 0
+    assert learner.bound * 0.99 < held.max() <= learner.bound
 
 
 def plain_cwr(tasks: list[Task], rate: float, epochs: int) -> Tensor:

@@ -18,9 +18,9 @@ def normal(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def build(shape=SHAPE, classes=4, hidden=(16, 8), z=5):
+def build(shape=SHAPE, classes=4, hidden=(16, 8), z=5, through=False):
     with seeded(0):
-        return CVAE(shape, classes, hidden, z)
+        return CVAE(shape, classes, hidden, z, through)
 
 
 def test_n6_the_divergence_is_zero_at_the_prior():
@@ -79,15 +79,17 @@ def test_a_unit_is_told_as_one_column_behind_the_code():
     assert torch.equal(net.decode(z, units), net.decoder(told).relu().reshape(3, *SHAPE))
 
 
-def test_an_output_of_zero_learns_where_the_latent_is_above_zero_and_rests_where_it_is_zero():
-    net, latents = build(shape=(2, 1, 1)), torch.tensor([3.0, 0.0]).reshape(1, 2, 1, 1)
+@pytest.mark.parametrize(("through", "slopes"), [(True, [-6.0, 0.0]), (False, [0.0, 0.0])])
+def test_an_output_of_zero_learns_only_where_slopes_pass(through, slopes):
+    net = build(shape=(2, 1, 1), through=through)
+    latents = torch.tensor([3.0, 0.0]).reshape(1, 2, 1, 1)
     last = net.decoder[-1]
     with torch.no_grad():
         last.bias.fill_(-9.0)
     found = net.decode(torch.zeros(1, 5), torch.tensor([1]))
     assert not found.any()
     (slope,) = torch.autograd.grad((found - latents).square().sum(), last.bias)
-    assert slope.tolist() == [-6.0, 0.0]
+    assert slope.tolist() == slopes
 
 
 def test_only_weights_are_kept():

@@ -45,6 +45,7 @@ CHOICES = {
     "orientation-grid": Choice(str, "paper", "Angles of the grid: paper or even."),
     "min-distance": Choice(float, "0", "Redraw a shape nearer than this to another of its block."),
     "first-class": Choice(int, "0", "Id of the first class."),
+    "first-classes": Choice(int, "", "Classes of the first task of a data set, if not as others."),
 }
 
 

@@ -25,7 +25,7 @@ _SPRITES = {
     "orientation-grid": "orientation_grid",
     "first-class": "first_class",
 }
-_ARRAYS = {"size": "size", "channels": "channels"}
+_ARRAYS = {"size": "size", "channels": "channels", "first-classes": "first_classes"}
 _POINTS = {name: field for name, field in _BOTH.items() if name != "imbalance"}
 _LATENTS = _POINTS | {"scenario": "scenario"}
 _OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
@@ -52,8 +52,9 @@ def build_stream(given: Given, usual: AnyStream | None = None) -> AnyStream:
         return base.with_changes(**_latent_changes(given))
     if not isinstance(base, Stream):
         return base.with_changes(**_array_changes(given))
-    if given["data"] is not None:
-        raise ValueError("--data goes with a data set: give --name too, or leave it out")
+    for name in ("data", "first-classes"):
+        if given[name] is not None:
+            raise ValueError(f"--{name} goes with a data set: give --name too, or leave it out")
     return base.with_changes(**_sprite_changes(base, given))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from everlearn.experiments import (
+    ar1_long,
     continuous,
     cost,
     fig2_shapes,
@@ -18,6 +19,12 @@ from everlearn.experiments import (
     fig10_mistakes,
     figa1_agem,
     figa2_der,
+    gnr_ablation,
+    gnr_balance,
+    gnr_long,
+    gnr_nc,
+    gnr_nic,
+    gnr_share,
     million,
     overview,
     scenarios,
@@ -49,6 +56,13 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "million": million,
     "scenarios": scenarios,
     "cost": cost,
+    "gnr-nc": gnr_nc,
+    "gnr-nic": gnr_nic,
+    "gnr-ablation": gnr_ablation,
+    "gnr-share": gnr_share,
+    "gnr-balance": gnr_balance,
+    "ar1": ar1_long,
+    "gnr-long": gnr_long,
 }
 
 

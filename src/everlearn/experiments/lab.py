@@ -11,16 +11,24 @@ from typing import Any
 from everlearn import runs
 from everlearn.disk import write_file
 from everlearn.exam.costs import gpu_of
+from everlearn.experiments import extractor
 from everlearn.experiments.found import ORIGIN, PARTS
-from everlearn.experiments.scales import find_scale
-from everlearn.experiments.trial import Settings, Trial, at_scale
+from everlearn.experiments.scales import find_latents, find_scale
+from everlearn.experiments.trial import (
+    EXTRACTOR,
+    IDSPRITES,
+    LATENTS,
+    Settings,
+    Trial,
+    at_scale,
+)
 from everlearn.learner import find_device
 from everlearn.provenance import provenance
 from everlearn.results import Row
 from everlearn.results.folder import DONE, is_finished
 from everlearn.results.lines import encode, read_lines
 from everlearn.results.plain import plain
-from everlearn.stream import Stream
+from everlearn.stream import ArrayStream, Stream
 
 # Sees the rows of one run through: rows, its folder, its name, how many tasks it has.
 Follow = Callable[[Iterable[Row], Path, str, int | None], None]
@@ -101,23 +109,53 @@ class Lab:
         """Whether a run of this name is finished."""
         return is_finished(self.folder / name)
 
-    def stream(self, trial: Trial, seed: int = 0) -> Stream:
+    def extractor(self) -> Path:
+        """The file of the extractor, which is pre-trained where it is not there."""
+        return extractor.have_extractor(self.folder, self.device)
+
+    def latents(self) -> Path:
+        """The file of the latents of 50 sprites, which are made where they are not there."""
+        return extractor.have_latents(self.folder, self.device)
+
+    def stream(self, trial: Trial, seed: int = 0) -> Any:
         """The stream that a trial learns."""
-        stream = self.base.with_changes(**{"seed": seed, **trial.stream})
+        stream = self._whole_stream(trial.base, {"seed": seed, **trial.stream})
         return stream.with_changes(tasks=min(len(stream), trial.most or len(stream)))
+
+    def _whole_stream(self, base: str, changes: dict[str, Any]) -> Any:
+        if base == LATENTS:
+            return find_latents(self.scale).with_changes(**{"tasks": None, **changes})
+        if base == IDSPRITES:
+            self.latents()
+            data = self.folder / extractor.DATA
+            return ArrayStream(extractor.NAME, data=data, val_share=0, **changes)
+        if base:
+            raise ValueError(f"unknown base {base!r} of a trial; known: {LATENTS}, {IDSPRITES}")
+        return self.base.with_changes(**changes)
 
     def learner(self, trial: Trial, seed: int = 0) -> Any:
         """The learner of a trial at the end of its run, which is finished first."""
         self._learn(trial, seed)
-        return runs.load_learner(self.folder / trial.folder(seed), self.device)
+        data = self.folder / extractor.DATA
+        return runs.load_learner(self.folder / trial.folder(seed), self.device, data)
 
     def _learn(self, trial: Trial, seed: int) -> None:
+        if trial.needs_extractor and self.has(trial.folder(seed)):
+            return  # what it began with need not be here any more
         stream, folder = self.stream(trial, seed), self.folder / trial.folder(seed)
         plan = replace(self.preset.plan, **trial.plan)
-        own = {**self.preset.settings_of(trial.method), **trial.settings}
-        rows = runs.ensure(folder, trial.method, stream, plan, self.device, **own)
+        data = self.folder / extractor.DATA
+        own = {**self.preset.settings_of(trial.method), **self._settings(trial)}
+        rows = runs.ensure(folder, trial.method, stream, plan, self.device, data=data, **own)
         if rows is not None:
             self._follow(rows, folder, trial.folder(seed), stream.tasks)
+
+    def _settings(self, trial: Trial) -> dict[str, Any]:
+        """A trial's settings, with the extractor's file in its place."""
+        return {
+            name: str(self.extractor()) if value == EXTRACTOR else value
+            for name, value in trial.settings.items()
+        }
 
 
 def as_sprites(stream: Any) -> Stream:

@@ -55,9 +55,12 @@ def bars(groups: Sequence[Group], name: str, figure: str, x: str, caption: str) 
     return [Figure(draw_bars(found, figure, x, f"{x}, by method"), caption)] if found else []
 
 
-def lines(drawn: Sequence[Line], name: str, x: str, y: str, caption: str) -> list[Figure]:
+def lines(
+    drawn: Sequence[Line], name: str, x: str, y: str, caption: str, top: float | None = 1.0
+) -> list[Figure]:
     """A figure of lines; nothing where there are none."""
-    return [Figure(draw_lines(drawn, name, x, y, f"{y} against {x}"), caption)] if drawn else []
+    words = f"{y} against {x}"
+    return [Figure(draw_lines(drawn, name, x, y, words, top=top), caption)] if drawn else []
 
 
 def curves(groups: Sequence[Group], name: str, caption: str) -> list[Figure]:

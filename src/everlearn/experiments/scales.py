@@ -7,7 +7,7 @@ from typing import Any
 from everlearn.exam import Plan
 from everlearn.presets import PRESETS, Preset
 from everlearn.render.canvas import Canvas
-from everlearn.stream import Stream
+from everlearn.stream import Latents, Stream
 
 Knobs = dict[str, Any]
 
@@ -39,6 +39,22 @@ SCALES: dict[str, Preset] = {
     "small": Preset(_STREAM, _PLAN, _NET, _OWN, "five tasks of 16 pixels, on two CPU cores"),
     "paper": PRESETS["paper"],
 }
+# Synthetic latents, instead of sprites; `paper` has those of sprites.
+_LATENTS = {
+    "tiny": Latents(
+        classes=4, first=2, classes_per_task=1, sessions=3, test_sessions=(2,), train=10, test=5
+    ),
+    "small": Latents(),
+}
+
+
+def find_latents(name: str) -> Latents:
+    """The synthetic latents of a scale."""
+    if name not in _LATENTS:
+        raise ValueError(
+            f"scale {name!r} has no synthetic latents; those that have: {', '.join(_LATENTS)}"
+        )
+    return _LATENTS[name]
 
 
 def find_scale(name: str) -> Preset:

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 SMALL, PAPER = "small", "paper"
 Thing = TypeVar("Thing")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+# What a trial may learn instead of the scale's sprites: synthetic latents, or those of 50 sprites.
+LATENTS, IDSPRITES = "latents", "idsprites-50"
+# Stands in settings for the file of the extractor that the lab has pre-trained.
+EXTRACTOR = "extractor"
 
 
 class Trial(NamedTuple):
@@ -21,6 +25,7 @@ class Trial(NamedTuple):
         plan: of the exams, likewise.
         most: tasks at most; a shorter run is the beginning of a longer one.
         label: what figures call it; the name, if empty.
+        base: what it learns: the scale's stream, if empty, or LATENTS or IDSPRITES.
     """
 
     name: str
@@ -31,6 +36,12 @@ class Trial(NamedTuple):
     most: int | None = None
     seeds: tuple[int, ...] = (0,)
     label: str = ""
+    base: str = ""
+
+    @property
+    def needs_extractor(self) -> bool:
+        """Whether an extractor must be pre-trained before it can learn."""
+        return self.base == IDSPRITES or EXTRACTOR in self.settings.values()
 
     @property
     def title(self) -> str:

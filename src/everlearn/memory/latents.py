@@ -48,14 +48,14 @@ class LatentMemory:
         others = permutation(self._seed, Purpose.MEMORY, task_index, self.filled, lane=1)
         return Admitted(items, np.concatenate([free, others[: most - len(free)]]))
 
-    def admit(self, task_index: int, latents: Tensor, units: Tensor) -> None:
+    def admit(self, task_index: int, latents: Tensor, labels: Ints) -> None:
         """Keep some latents (N, *shape) of an experience that has ended, with their units (N,)."""
-        items, slots = self.choose(task_index, len(units))
+        items, slots = self.choose(task_index, len(labels))
         here, there = (torch.from_numpy(one).to(self.units.device) for one in (items, slots))
         self.latents[there] = latents[here].float()
-        self.units[there] = units[here]
+        self._labels[slots] = labels[items]
         self.filled = max(self.filled, int(slots.max(initial=-1)) + 1)
-        self._count()
+        self._tell()
 
     def state(self) -> dict[str, Any]:
         """What is held."""
@@ -65,9 +65,9 @@ class LatentMemory:
         """Hold what a state holds, in the memory that is there."""
         self.filled = len(state["units"])
         self.latents[: self.filled] = state["latents"].to(self.latents.device)
-        self.units[: self.filled] = state["units"].to(self.units.device)
-        self._count()
+        self._labels[: self.filled] = state["units"].cpu().numpy()
+        self._tell()
 
-    def _count(self) -> None:
-        """Copy the units to where they are counted."""
-        self._labels[: self.filled] = self.units[: self.filled].cpu().numpy()
+    def _tell(self) -> None:
+        """Copy the units to the device."""
+        self.units[: self.filled] = torch.from_numpy(self.labels).to(self.units.device)

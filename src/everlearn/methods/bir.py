@@ -34,8 +34,8 @@ class Settings:
     pace: Pace = Pace(rate=1e-4)
     units: int = setting(2000, "of each hidden layer (authors' code: 2000)")
     z: int = setting(100, "numbers of a code (authors' code: 100)")
-    gated: float = setting(0.7, "chance of a decoder's unit to be shut for a class (paper: 0.7)")
-    temperature: float = setting(2.0, "of the soft targets of what is replayed (paper: 2)")
+    gated: float = setting(0.7, "chance of a decoder's unit to be shut for a class (authors': 0.7)")
+    temperature: float = setting(2.0, "of the soft targets of what is replayed (authors' code: 2)")
     summed: bool = setting(
         False, "sum the generator's loss over the numbers of an image; else the mean, as their code"
     )

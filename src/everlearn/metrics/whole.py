@@ -18,26 +18,35 @@ class Whole(NamedTuple):
 
     Attributes:
         learned: the last task learned, (K,).
-        accuracy: on all classes of the stream, (K,).
-        met_accuracy: on the classes met by then, (K,).
+        right: how many test images of all classes of the stream were named right, (K,).
+        total: how many there were, (K,).
+        met_right: likewise of the classes met by then, (K,).
+        met_total: likewise, (K,).
     """
 
     learned: Ints
-    accuracy: Floats
-    met_accuracy: Floats
+    right: Ints
+    total: Ints
+    met_right: Ints
+    met_total: Ints
+
+    @property
+    def accuracy(self) -> Floats:
+        """On all classes of the stream, (K,)."""
+        return share(self.right, self.total)
+
+    @property
+    def met_accuracy(self) -> Floats:
+        """On the classes met by then, (K,)."""
+        return share(self.met_right, self.met_total)
 
 
 def whole(rows: Iterable[Row]) -> Whole:
     """Take the last row of every task after which all classes were tested."""
     found = {row["learned"]: row for row in of_kind(rows, "whole")}
     kept = [found[learned] for learned in sorted(found)]
-    right, total, met_right, met_total = (
-        np.array([row[name] for row in kept], np.int64)
-        for name in ("right", "total", "met_right", "met_total")
-    )
-    return Whole(
-        np.array(sorted(found), np.int64), share(right, total), share(met_right, met_total)
-    )
+    counts = ("learned", "right", "total", "met_right", "met_total")
+    return Whole(*(np.array([row[name] for row in kept], np.int64) for name in counts))
 
 
 def final_share(values: Floats) -> float:

@@ -29,14 +29,20 @@ class CVAE(nn.Module):
         classes: how many units there are to tell.
         hidden: widths of the encoder's layers, one at least.
         z: numbers of a code.
+        through: let slopes pass where the output is cut at 0.
     """
 
     def __init__(
-        self, shape: Sequence[int], classes: int, hidden: Sequence[int], z: int = 100
+        self,
+        shape: Sequence[int],
+        classes: int,
+        hidden: Sequence[int],
+        z: int = 100,
+        through: bool = False,
     ) -> None:
         """Start from torch's own random weights."""
         super().__init__()
-        self.shape, self.z = tuple(shape), z
+        self.shape, self.z, self.through = tuple(shape), z, through
         self.encoder = nn.Sequential(*_layers([prod(shape), *hidden]))
         self.mean = nn.Linear(hidden[-1], z)
         self.log_variance = nn.Linear(hidden[-1], z)
@@ -58,7 +64,7 @@ class CVAE(nn.Module):
         """Latents (B, *shape) of codes (B, z) and units (B,); none below 0, as after a ReLU."""
         one_hot = (units[:, None] == self._units).float()
         found: Tensor = self.decoder(torch.cat([z, one_hot], 1))
-        return _cut(found).reshape(-1, *self.shape)
+        return (_cut(found) if self.through else found.relu()).reshape(-1, *self.shape)
 
 
 def sample(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ class CopyWeights(nn.Module):
 
         Args:
             present: (classes,) as at the beginning: their mean is taken off.
-            counts: (classes,) patterns seen of each class that count for it; 0 leaves its kept row as it is.
+            counts: (classes,) patterns seen that count for a class; 0 leaves its kept row as it is.
         """
         counted = counts > 0 if self.rule != "plain" else torch.ones_like(self.known)
         rows = self.weight if self.rule in ("plain", "cwr") else self._shifted(present)

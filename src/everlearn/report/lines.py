@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.metrics import curve, ends_of_tasks, probes
+from everlearn.metrics import curve, ends_of_tasks, probes, whole
 from everlearn.report.groups import Group
 from everlearn.report.load import Finished
 from everlearn.report.spread import Floats, Ints, over_images, over_seeds
@@ -57,6 +57,20 @@ def accuracy_lines(groups: Sequence[Group]) -> list[Line]:
     return [_line(group, [_tested(run) for run in group.runs]) for group in groups]
 
 
+def whole_lines(groups: Sequence[Group], met: bool = False) -> list[Line]:
+    """Accuracy on all classes of the stream, or on those met, against tasks learned.
+
+    Groups without such a test are left out.
+    """
+    tested = [
+        group._replace(runs=[run for run in group.runs if len(whole(run.rows).learned)])
+        for group in groups
+    ]
+    return [
+        _line(group, [_whole(run, met) for run in group.runs]) for group in tested if group.runs
+    ]
+
+
 def probe_lines(groups: Sequence[Group]) -> dict[tuple[int, ...], list[Line]]:
     """Accuracy on the first task against steps, by the steps at which tasks ended.
 
@@ -87,6 +101,13 @@ def thin(line: Line, most: int = _MOST) -> Line:
 def _tested(run: Finished) -> Points:
     found = curve(run.rows)
     return _clean(Points(found.learned + 1, found.right, found.total, found.accuracy))
+
+
+def _whole(run: Finished, met: bool) -> Points:
+    found = whole(run.rows)
+    if met:
+        return Points(found.learned + 1, found.met_right, found.met_total, found.met_accuracy)
+    return Points(found.learned + 1, found.right, found.total, found.accuracy)
 
 
 def _probed(run: Finished) -> Points:

@@ -12,6 +12,10 @@ FONT = "DejaVu Sans"  # comes with matplotlib, which measures texts with it
 FONTS = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
+# A name, or the lengths of strokes and gaps behind an offset.
+Dashes = str | tuple[int, tuple[int, ...]]
+
+
 class Shade(NamedTuple):
     """One colour on white paper and on dark."""
 
@@ -24,7 +28,7 @@ class Ink(NamedTuple):
 
     color: str
     marker: str
-    dashes: str
+    dashes: Dashes
 
 
 SHADES = {
@@ -44,12 +48,14 @@ SHADES = {
 INK, FAINT, RULE, PAPER = (SHADES[name].light for name in ("ink", "faint", "rule", "paper"))
 HUES = ("blue", "vermilion", "green", "violet", "brown", "pink", "crimson", "iris")
 _MARKERS = "osD^vP*X<>ph"
-_DASHES = ("-", "--", "-.", ":")
+_DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1)))
 # A method's place is its look on every page; neighbours are compared most and differ in colour.
 _METHODS = (
     "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "dcl-plus", "der++",
     "si", "l2p-lite", "contrastive", "agem", "icarl", "gdumb", "nearest-mean", "der",
     "online-ewc", "l2", "cumulative", "er-balanced", "gem", "pcr", "hpcr", "rehearsal-free", "l2p",
+    "gnr", "ar1-free", "ar1-star", "cwr-star", "latent-replay", "bir", "negative-replay", "ar1",
+    "cwr-plus", "cwr",
 )  # fmt: skip
 _LOOKS = len(HUES) * len(_DASHES)
 
@@ -98,7 +104,7 @@ def _places(methods: set[str]) -> dict[str, int]:
 
 
 def _free_place(method: str, taken: set[int]) -> int:
-    """Take a place that no method owns, else any free one; past 32 methods two look alike."""
+    """Take a place that no method owns, else any free one; past 48 methods two look alike."""
     spare, owned = range(len(_METHODS), _LOOKS), range(len(_METHODS))
     start = crc32(method.encode()) % len(spare)
     order = [*spare[start:], *spare[:start], *owned]

@@ -36,6 +36,7 @@ def _task(row: Row) -> dict[str, float | None]:
         "task/images_per_second": spent.images_per_second,
         "task/stored_bytes": spent.total_bytes,
         "task/peak_memory": spent.peak_memory,
+        **{f"notes/{name}": value for name, value in row.get("notes", {}).items()},
     }
 
 

@@ -129,13 +129,12 @@ class AR1:
         if self.generator:
             self.model.net.eval()
             yield from self.generator.learn(task, latents, units)
-        self._remember(task, latents, units)
+        self._remember(task, latents)
 
     def _begin(self, task: Task) -> tuple[Tensor, Tensor]:
         """Replay something, load the rows; tell which classes are present and what counts for them."""
         self._refill(task)
-        labels = task.train.labels - self.model.classes.start
-        new, old = self._count(labels), self._count(self.patterns.labels)
+        new, old = self._count(self._units(task)), self._count(self.patterns.labels)
         present = (new + old) > 0
         self.current.copy_(new > 0)
         known = present if self.settings.head != "plain" else present | self.head.known
@@ -197,7 +196,7 @@ class AR1:
         for rows in recalled:
             latents = torch.cat([latents, self.patterns.latents[rows]])
             units = torch.cat([units, self.patterns.units[rows]])
-        logits = fast.forward(self.top, latents)
+        logits = fast.forward(self.top, latents, narrow=False)
         if self.settings.head == "plain" and self.settings.is_negative:
             replayed = torch.arange(len(units), device=units.device) >= new
             return self._descend(negative_loss(logits, units, replayed, self.current, self.among))
@@ -238,13 +237,17 @@ class AR1:
         self.anchor.hold()
         self.path.omega.all.zero_()
 
-    def _remember(self, task: Task, latents: Tensor, units: Tensor) -> None:
+    def _remember(self, task: Task, latents: Tensor) -> None:
         """Let the memory take in some latents; find how large random ones may be."""
         if self.settings.data == "od":
-            self.patterns.admit(task.index, latents, units)
+            self.patterns.admit(task.index, latents, self._units(task))
         if self.settings.data == "rd" and self.experiences == 0:
             self.bound.copy_(find_bound(latents))
         self.experiences += 1
+
+    def _units(self, task: Task) -> Ints:
+        """The units of a task's rows, on the host."""
+        return task.train.labels - self.model.classes.start
 
     def _judge(self, latents: Tensor) -> Tensor:
         """Logits of latents by the kept rows; slopes go through."""

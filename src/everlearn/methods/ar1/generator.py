@@ -1,4 +1,4 @@
-"""The conditional VAE in its loop: it learns the latents of an experience beside what it made of the past."""
+"""The conditional VAE at work: it learns the latents of an experience beside what it made before."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ class Generator:
         self.device = str(patterns.latents.device)
         shape = patterns.latents.shape[1:]
         with seeded(seed):
-            net = CVAE(shape, classes, usual_hidden(shape), settings.generation.z)
+            own = settings.generation
+            net = CVAE(shape, classes, usual_hidden(shape), own.z, own.through)
         self.net = net.to(self.device)
         self.weights = list(self.net.parameters())
+        self.largest = torch.zeros((), device=self.device)
         self.optimizer = fast.adam(self.weights, settings.generation.generator_rate)
         self._step = fast.Step(self._learn_batch, fast.changed(self.net, self.optimizer))
 
@@ -58,6 +60,7 @@ class Generator:
         recalled = torch.from_numpy(rows).to(self.device)
         source = chance(self.seed, Purpose.GENERATOR, task.index, self.device)
         noise = torch.randn((steps, new + old, own.z), generator=source, device=self.device)
+        torch.maximum(self.largest, latents.max(), out=self.largest)
         fast.forget(self.optimizer)
         for step, chosen in enumerate(passes(task, own.generator_epochs, new, self.device)):
             extra = recalled[step : step + 1] if old else ()
@@ -84,21 +87,25 @@ class Generator:
 
     @torch.no_grad()
     def draw(self, task: int, labels: Ints) -> Tensor:
-        """Make latents of classes, from random codes."""
+        """Make latents of classes, from random codes; no number is above the largest that was real.
+
+        What it makes it learns from again: without a bound, numbers grow from experience to experience.
+        """
         source = chance(self.seed, Purpose.GENERATOR, task, self.device, lane=1)
         codes = torch.randn(
             (len(labels), self.settings.generation.z), generator=source, device=self.device
         )
         made: Tensor = self.net.decode(codes, torch.from_numpy(labels).to(self.device))
-        return made
+        return made.clamp_(max=self.largest)
 
     def state(self) -> dict[str, Any]:
-        """Its weights."""
-        return dict(self.net.state_dict())
+        """Its weights, and the largest number of a latent."""
+        return {"net": dict(self.net.state_dict()), "largest": self.largest}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
-        self.net.load_state_dict(state)
+        self.net.load_state_dict(state["net"])
+        self.largest.copy_(state["largest"])
 
 
 def passes(task: Task, epochs: int, size: int, device: str) -> Iterator[Tensor]:

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from everlearn.nets.cwr import CopyWeights
 from everlearn.nets.head import Head
 from everlearn.nets.norm import Norm
 from everlearn.nets.renorm import Renorm
 
-_KEPT_WIDE = (Norm, Renorm, Head, nn.LayerNorm)
+_KEPT_WIDE = (Norm, Renorm, Head, nn.LayerNorm, CopyWeights)
 
 
 def place(net: nn.Module, device: str) -> nn.Module:
@@ -22,17 +23,21 @@ def place(net: nn.Module, device: str) -> nn.Module:
     return net.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
-def forward(net: nn.Module, images: Tensor) -> Tensor:
-    """Apply a net: as it is, but on a GPU in bfloat16 (its head aside) while it trains."""
+def forward(net: nn.Module, images: Tensor, narrow: bool = True) -> Tensor:
+    """Apply a net: as it is, but on a GPU in bfloat16 (its head aside) while it trains.
+
+    Args:
+        narrow: whether bfloat16 may be used; small nets gain little by it.
+    """
     with steady():
-        if not (images.is_cuda and net.training):
+        if not (narrow and images.is_cuda and net.training):
             out: Tensor = net(images.contiguous(memory_format=torch.channels_last))
             return out
         names, weights = zip(*narrowed(net), strict=True)
         rounded = Narrow.apply(*weights)  # type: ignore[no-untyped-call]
-        narrow = dict(zip(names, rounded, strict=True))
+        lent = dict(zip(names, rounded, strict=True))
         small = images.to(torch.bfloat16, memory_format=torch.channels_last)
-        out = functional_call(net, narrow, (small,))
+        out = functional_call(net, lent, (small,))
         return out
 
 

@@ -73,7 +73,7 @@ def plot_lines(
         # Markers come at equal distances, and each line starts them elsewhere: lines that cover one
         # another show through.
         axes.plot(
-            line.x, line.mean, ink.dashes, color=ink.color, label=line.label, linewidth=2,
+            line.x, line.mean, linestyle=ink.dashes, color=ink.color, label=line.label, linewidth=2,
             marker=ink.marker if markers else "", markersize=6, solid_capstyle="round", clip_on=False,
             markevery=(0.03 * (number % 4), 0.12) if many else None,
         )  # fmt: skip

@@ -158,6 +158,8 @@ PRESETS: dict[str, Preset] = {
             "gdumb": {"every": 100, "batch_size": 256, "epochs": 64},
             "icarl": {"memory": 5000},
             **_halved({"later_head_rate": 3e-3, "memory": 5000}),
+            "ar1": {},  # their own rates: slow, and all the same
+            "ar1-star": {},
         },
         "the paper's 500 tasks, on one GPU",
     ),

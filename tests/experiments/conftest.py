@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from everlearn.disk import write_file
@@ -49,6 +50,19 @@ def keep_part(tmp_path: Path) -> Callable[..., Path]:
         return write_file(path, b"".join(map(encode, [head, *rows])))
 
     return write
+
+
+@pytest.fixture
+def latents(tmp_path: Path) -> Path:
+    """Write latents of 50 shapes in 11 sessions where a lab of this folder has its own."""
+    labels, sessions = (table.ravel() for table in np.mgrid[:50, :11])
+    path = tmp_path / "data" / "latents" / "idsprites-50.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(
+        path, latents=np.ones((550, 2, 2, 2), np.float16), labels=labels, sessions=sessions,
+        test=np.isin(sessions, (2, 6, 9)), about=np.array("{}"),
+    )  # fmt: skip
+    return path
 
 
 @pytest.fixture(scope="session")

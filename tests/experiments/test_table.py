@@ -121,7 +121,7 @@ def test_numbers_of_an_experiment_are_plain(scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_trial_has_settings_a_stream_and_exams_that_are_allowed(scale, tmp_path):
+def test_every_trial_has_settings_a_stream_and_exams_that_are_allowed(scale, tmp_path, latents):
     lab = Lab(tmp_path, scale, "cpu")
     for trial in different_at(scale):
         stream = lab.stream(trial)

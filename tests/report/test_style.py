@@ -112,3 +112,9 @@ def test_the_order_of_labels_does_not_matter():
 
 def test_strides_are_round_and_leave_few():
     assert [stride(n, 40) for n in (0, 40, 41, 81, 500)] == [1, 1, 2, 5, 20]
+
+
+def test_modes_of_one_method_are_told_apart_by_colour():
+    modes = [name for name in style._KNOWN if name not in style._METHODS]
+    inks = choose_inks({name: name for name in (*modes, "ar1-star")})
+    assert len({ink.color for ink in inks.values()}) == len(modes) + 1

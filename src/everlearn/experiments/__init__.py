@@ -21,6 +21,7 @@ from everlearn.experiments import (
     figa2_der,
     gnr_ablation,
     gnr_balance,
+    gnr_generator,
     gnr_long,
     gnr_nc,
     gnr_nic,
@@ -61,6 +62,7 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "gnr-ablation": gnr_ablation,
     "gnr-share": gnr_share,
     "gnr-balance": gnr_balance,
+    "gnr-generator": gnr_generator,
     "ar1": ar1_long,
     "gnr-long": gnr_long,
 }

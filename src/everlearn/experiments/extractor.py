@@ -13,13 +13,14 @@ from everlearn.nets.extractor import load_halves
 from everlearn.pretraining import latents
 from everlearn.pretraining.settings import ShapeSettings
 from everlearn.pretraining.shapes import ShapePretraining
-from everlearn.stream.named import STREAMS
+from everlearn.stream import Stream
+from everlearn.stream.named import named
 
 FILE = "extractor.npz"
 DATA = "data"  # a folder of data sets that has these latents only
 NAME = "latents/idsprites-50"
 PRETRAINING = ShapeSettings(steps=4000)
-STREAM = STREAMS["idsprites-50"]
+STREAM = named("idsprites-50")
 _AT_ONCE = 1024
 _WAIT = 1.0  # seconds between two looks at what another process is making
 
@@ -40,6 +41,7 @@ def have_latents(folder: Path, device: str) -> Path:
     """The latents of 50 shapes in 11 sessions by a folder's extractor, made unless they are there."""
 
     def make(path: Path) -> None:
+        assert isinstance(STREAM, Stream)
         weights = have_extractor(folder, device)
         loaded, sights = load_halves(weights), latents.list_sights(STREAM)
         table = np.empty((len(sights.labels), *loaded.halves.shape), np.float16)

@@ -12,10 +12,11 @@ from everlearn.experiments.trial import EXTRACTOR, IDSPRITES, LATENTS, PAPER, SM
 MODES = ("none", "pr-od", "nr-od", "pr-gd", "nr-gd", "pr-rd", "nr-rd")
 NO_REPLAY, AR1 = "no replay", "AR1*"
 LABELS = {mode: NO_REPLAY if mode == "none" else mode.upper() for mode in MODES}
-SHARES = {SMALL: (0.3,), PAPER: (0.1, 0.3, 0.5)}
-SHARED = {SMALL: ("nr-gd", "pr-rd"), PAPER: ("pr-od", "nr-gd", "nr-rd", "pr-rd")}
+SHARES = {SMALL: (0.1, 0.5), PAPER: (0.1, 0.3, 0.5)}
+SHARED = {SMALL: ("nr-rd",), PAPER: ("pr-od", "nr-gd", "nr-rd", "pr-rd")}
 RATES = {SMALL: ("2e-2",), PAPER: ("1e-3", "1e-2")}
 RATED = {SMALL: ("none", "pr-od"), PAPER: ("none", "pr-od", "pr-gd", "nr-gd")}
+BETAS = {SMALL: ("10",), PAPER: ("1", "10", "100")}
 
 _EXAMS: Mapping[str, Any] = {"one_shot": (), "open_set": False, "finals": ()}
 _NET: Mapping[str, Any] = {"net": "resnet18-slim", "weights": EXTRACTOR}
@@ -28,6 +29,7 @@ class _Protocol(NamedTuple):
     Attributes:
         settings: of all modes of generative negative replay.
         held: of AR1*, which replays nothing and has rates of its own.
+        modes: what is replayed.
         random: the share of random patterns in a batch, where it is another.
     """
 
@@ -40,6 +42,7 @@ class _Protocol(NamedTuple):
     seeds: tuple[int, ...] = (0,)
     most: int | None = None
     random: float | None = None
+    modes: tuple[str, ...] = MODES
 
     def trial(self, mode: str) -> Trial:
         """Generative negative replay, or a variant of it."""
@@ -47,9 +50,9 @@ class _Protocol(NamedTuple):
         return self._trial(mode, "gnr", {**self.settings, "mode": mode, **share}, LABELS[mode])
 
     def trials(self) -> tuple[Trial, ...]:
-        """All variants, and AR1*."""
+        """All modes, and AR1*."""
         held = self._trial("ar1", "ar1-star", self.held, AR1)
-        return (*(self.trial(mode) for mode in MODES), held)
+        return (*(self.trial(mode) for mode in self.modes), held)
 
     def _trial(self, name: str, method: str, settings: Mapping[str, Any], label: str) -> Trial:
         return Trial(
@@ -89,7 +92,8 @@ NC = {
 }  # fmt: skip
 NIC = {
     SMALL: _Protocol(
-        "nic", LATENTS, {"scenario": "nic"}, _tests(60, 10), {**_TOY_NIC, **_FEW}, _TOY_NIC, most=60
+        "nic", LATENTS, {"scenario": "nic"}, _tests(60, 10), {**_TOY_NIC, **_FEW}, _TOY_NIC, most=60,
+        modes=("none", "pr-od", "pr-gd", "nr-gd"),
     ),
     PAPER: _Protocol(
         "nic", IDSPRITES, {"scenario": "nic"}, _tests(391, 10),
@@ -125,6 +129,16 @@ def with_rate(scale: str, mode: str, rate: str) -> Trial:
     )
 
 
+def with_beta(scale: str, mode: str, beta: str) -> Trial:
+    """A variant whose generator keeps nearer to its prior, on NC."""
+    trial = once(NC[scale].trial(mode))
+    return trial._replace(
+        name=f"gnr-beta-{mode}-{beta}",
+        settings={**trial.settings, "beta": float(beta)},
+        label=f"{trial.label}, {beta}",
+    )
+
+
 _TESTS = {"every": 10, **_EXAMS}
 
 
@@ -133,15 +147,18 @@ def _long(name: str, method: str, label: str, **settings: Any) -> Trial:
     return Trial(name, method, {**_NET, **settings}, plan=_TESTS, label=label)
 
 
+_MADE = {"memory": 5000, "generator_epochs": 2}
 GNR = {
-    SMALL: Trial("gnr-long", "gnr", plan=_EXAMS, label="GNR"),
-    PAPER: _long("gnr-long", "gnr", "GNR", **LONG_RATES, memory=5000),
+    SMALL: Trial("gnr-long", "gnr", {"generator_epochs": 1}, plan=_EXAMS, label="GNR"),
+    PAPER: _long("gnr-long", "gnr", "GNR", **LONG_RATES, **_MADE),
 }
 AR1_FREE = {
     SMALL: Trial("ar1-free-long", "ar1-free", plan=_EXAMS, label="AR1*free"),
     PAPER: _long("ar1-free-long", "ar1-free", "AR1*free, 5,000", **LONG_RATES, memory=5000),
 }
-GNR_POSITIVE = _long("gnr-pr-long", "gnr", "GNR, positive", **LONG_RATES, memory=5000, mode="pr-gd")
+GNR_POSITIVE = _long(
+    "gnr-pr-long", "gnr", "GNR, positive", **LONG_RATES, **_MADE, mode="pr-gd"
+)._replace(most=200)
 GNR_NONE = _long("gnr-none-long", "gnr", "GNR, no replay", **LONG_RATES, mode="none")
 AR1_STAR = _long("ar1-star-long", "ar1-star", AR1)
 CWR_STAR = _long(  # whose net stays as it is

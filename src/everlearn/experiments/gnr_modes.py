@@ -35,9 +35,13 @@ _NOTE = (
 def apart(groups: Sequence[Group]) -> list[Group]:
     """Give every mode a look of its own: all are settings of one method."""
     return [
-        group._replace(method=f"gnr {group.label}") if group.method == "gnr" else group
+        group._replace(method=f"gnr {_mode(group)}") if group.method == "gnr" else group
         for group in groups
     ]
+
+
+def _mode(group: Group) -> str:
+    return str(group.runs[0].settings["settings"].get("mode", group.label))
 
 
 def spread(group: Group, name: str) -> str:
@@ -56,10 +60,11 @@ def ends_of(groups: Sequence[Group]) -> dict[str, float]:
 
 
 def compare(ends: Mapping[str, float], first: str, second: str, margin: float = 0.0) -> bool | None:
-    """Whether the first ends above the second by more than a margin; None where one is not there."""
+    """Whether the first ends above the second, or by a margin at least; None where one is not there."""
     if first not in ends or second not in ends:
         return None
-    return round(ends[first] - ends[second] - margin, 9) > 0  # 0.35 - 0.3 is a little under 0.05
+    more = round(ends[first] - ends[second] - margin, 9)  # 0.35 - 0.3 is a little under 0.05
+    return more >= 0 if margin else more > 0
 
 
 def judge(ends: Mapping[str, float]) -> list[Verdict]:

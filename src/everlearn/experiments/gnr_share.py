@@ -44,15 +44,12 @@ def run(lab: Lab) -> None:
 def figure(found: Found) -> Chapter:
     """Accuracy at the end against the share, a line a mode."""
     trials = found.settings(SETTINGS).trials
-    sweeps = {mode: _sweep(found, trials, mode) for mode in ("pr-od", "nr-gd", "nr-rd", "pr-rd")}
+    modes = dict.fromkeys(trial.settings["mode"] for trial in trials[1:])
+    sweeps = {mode: _sweep(found, trials, mode) for mode in modes}
     drawn = [_line(mode, sweep) for mode, sweep in sweeps.items() if len(sweep) > 1]
     caption = "Accuracy on all classes at the end, new classes, one seed; 0 is no replay."
     figures = lines(drawn, "gnr-share", "% of a batch", "accuracy", caption)
-    verdicts = [
-        _judge("Random data as negatives are best at 30 % or less", sweeps["nr-rd"], True),
-        _judge("Random data as positives are best at 30 % or less", sweeps["pr-rd"], True),
-        _judge("Real data are best above 30 %", sweeps["pr-od"], False),
-    ]
+    verdicts = [_judge(mode, sweep) for mode, sweep in sweeps.items()]
     runs = runs_of(found.groups(trials))
     return Chapter(figures, [], [], verdicts, runs, found.missing(trials))
 
@@ -70,11 +67,13 @@ def _sweep(found: Found, trials: tuple[Trial, ...], mode: str) -> Sweep:
 def _line(mode: str, sweep: Sweep) -> Line:
     ends = [whole(group.runs[0].rows) for group in sweep.values()]
     counts = [(int(end.right[-1]), int(end.total[-1])) for end in ends]
-    return points(LABELS[mode], f"gnr {LABELS[mode]}", [100 * share for share in sweep], counts)
+    return points(LABELS[mode], f"gnr {mode}", [100 * share for share in sweep], counts)
 
 
-def _judge(words: str, sweep: Sweep, is_poor: bool) -> Verdict:
+def _judge(mode: str, sweep: Sweep) -> Verdict:
     """Where a mode is best, of the shares above 0, of which there must be two."""
+    is_poor = not mode.endswith("od")
+    words = f"{LABELS[mode]} is best {'at 30 % or less' if is_poor else 'above 30 %'}"
     ends = {share: mean(group, FINAL) or 0.0 for share, group in sweep.items() if share}
     ours = listed({f"{round(100 * share)} %": value for share, value in ends.items()})
     best = max(ends, key=lambda share: ends[share], default=0.0)

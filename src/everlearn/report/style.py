@@ -54,9 +54,14 @@ _METHODS = (
     "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "dcl-plus", "der++",
     "si", "l2p-lite", "contrastive", "agem", "icarl", "gdumb", "nearest-mean", "der",
     "online-ewc", "l2", "cumulative", "er-balanced", "gem", "pcr", "hpcr", "rehearsal-free", "l2p",
-    "gnr", "ar1-free", "ar1-star", "cwr-star", "latent-replay", "bir", "negative-replay", "ar1",
+    "gnr", "ar1-star", "ar1-free", "cwr-star", "latent-replay", "bir", "negative-replay", "ar1",
     "cwr-plus", "cwr",
 )  # fmt: skip
+# Modes of one method that are compared as methods are, each in a colour of its own.
+_MODES = tuple(
+    f"gnr {mode}" for mode in ("none", "pr-od", "nr-od", "pr-gd", "nr-gd", "pr-rd", "nr-rd")
+)
+_KNOWN = (*_METHODS, *_MODES)
 _LOOKS = len(HUES) * len(_DASHES)
 
 
@@ -97,7 +102,7 @@ def choose_inks(methods: Mapping[str, str]) -> dict[str, Ink]:
 
 
 def _places(methods: set[str]) -> dict[str, int]:
-    places = {method: _METHODS.index(method) for method in methods if method in _METHODS}
+    places = {method: _KNOWN.index(method) for method in methods if method in _KNOWN}
     for method in sorted(methods - places.keys()):
         places[method] = _free_place(method, set(places.values()))
     return places
@@ -105,7 +110,7 @@ def _places(methods: set[str]) -> dict[str, int]:
 
 def _free_place(method: str, taken: set[int]) -> int:
     """Take a place that no method owns, else any free one; past 48 methods two look alike."""
-    spare, owned = range(len(_METHODS), _LOOKS), range(len(_METHODS))
+    spare, owned = range(len(_KNOWN), _LOOKS), range(len(_KNOWN))
     start = crc32(method.encode()) % len(spare)
     order = [*spare[start:], *spare[:start], *owned]
     return next((place for place in order if place not in taken), start)

@@ -103,7 +103,10 @@ class AR1:
             torch.zeros_like(self.model.met),
             torch.zeros_like(self.model.met),
         )
-        self.norms = torch.zeros(2, device=self.device)
+        self.norms, self.recognised = (
+            torch.zeros(2, device=self.device),
+            torch.zeros((), device=self.device),
+        )
         changed = [
             *self.model.net.state_dict().values(),
             *fast.moments(self.slow),
@@ -134,6 +137,7 @@ class AR1:
     def _begin(self, task: Task) -> tuple[Tensor, Tensor]:
         """Replay something, load the rows; tell which classes are present and what counts for them."""
         self._refill(task)
+        self._recognise()
         new, old = self._count(self._units(task)), self._count(self.patterns.labels)
         present = (new + old) > 0
         self.current.copy_(new > 0)
@@ -159,6 +163,14 @@ class AR1:
             shape = self.patterns.latents.shape[1:]
             made = draw_random(self.seed, task.index, len(labels), shape, self.bound)
         self.patterns.fill(made, labels)
+
+    def _recognise(self) -> None:
+        """Note which share of what is replayed the kept rows still name as it is labelled."""
+        held = slice(0, self.patterns.filled)
+        with fast.evaluating(self.top):
+            named = self.model.choose(fast.forward(self.top, self.patterns.latents[held]))
+        right = self.model.unit(named) == self.patterns.units[held]
+        self.recognised.copy_(right.float().mean())
 
     def _look(self, task: Task, images: bool = False) -> tuple[Tensor, Tensor]:
         """All latents of a task, or all images, in the order of its rows; and their units."""
@@ -263,8 +275,15 @@ class AR1:
         return self.model.predict(images, among)
 
     def notes(self) -> dict[str, Tensor]:
-        """The mean lengths of the rows of the last experience's classes and of all others."""
-        return {"new_norm": self.norms[0], "old_norm": self.norms[1]}
+        """Mean lengths of the rows of the last experience's classes and of others; the share recognised.
+
+        Where nothing is replayed, that is no number.
+        """
+        return {
+            "new_norm": self.norms[0],
+            "old_norm": self.norms[1],
+            "recognised": self.recognised,
+        }
 
     def state(self) -> dict[str, Any]:
         """The net with its head, what is replayed, the generator and what holds the weights."""

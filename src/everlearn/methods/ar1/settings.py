@@ -55,7 +55,9 @@ class Generation:
     generator_rate: float = setting(2e-3, "learning rate of Adam")
     generator_epochs: int = setting(4, "passes over the latents of an experience")
     generator_share: float = setting(0.21, "of a batch that is replayed (27 of 128)")
-    through: bool = setting(True, "let slopes pass where its output is cut at 0, so that none is dead")
+    through: bool = setting(
+        True, "let slopes pass where its output is cut at 0, so that none is dead"
+    )
 
     def __post_init__(self) -> None:
         """Check every number."""

@@ -17,7 +17,8 @@ from everlearn.methods.l2p import L2P, Settings, build_l2p, build_lite, confine
 from everlearn.nets.prompted import Prompted
 from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, ViT
-from everlearn.nets.vit.weights import digest, save_vit
+from everlearn.nets.vit.weights import save_vit
+from everlearn.nets.weights import digest
 
 from .conftest import assert_goes_on, learn
 

@@ -139,6 +139,16 @@ def with_beta(scale: str, mode: str, beta: str) -> Trial:
     )
 
 
+def plain(scale: str, mode: str) -> Trial:
+    """A variant whose generator ends in a plain ReLU, of all seeds, on NC."""
+    trial = NC[scale].trial(mode)
+    return trial._replace(
+        name=f"gnr-plain-{mode}",
+        settings={**trial.settings, "through": False},
+        label=f"{trial.label}, plain",
+    )
+
+
 _TESTS = {"every": 10, **_EXAMS}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, runs_of
-from everlearn.experiments.gnr import BETAS, LABELS, NC, once, with_beta
+from everlearn.experiments.gnr import BETAS, LABELS, NC, plain, with_beta
 from everlearn.experiments.gnr_modes import FINAL
 from everlearn.experiments.read import mean
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
@@ -34,8 +34,10 @@ _NOTE = (
 
 
 def _trials(scale: str) -> tuple[Trial, ...]:
-    usual = [once(NC[scale].trial(mode)) for mode in _MODES]
-    return (*usual, *(with_beta(scale, mode, beta) for beta in BETAS[scale] for mode in _MODES))
+    poor = [plain(scale, mode) for mode in _MODES]
+    usual = [NC[scale].trial(mode) for mode in _MODES]
+    better = [with_beta(scale, mode, beta) for beta in BETAS[scale] for mode in _MODES]
+    return (*poor, *usual, *better)
 
 
 SETTINGS = {scale: Settings(_trials(scale)) for scale in (SMALL, PAPER)}

@@ -56,8 +56,10 @@ _HALVED = (
     "cwr", "cwr-plus", "cwr-star", "ar1", "ar1-star", "ar1-free", "latent-replay", "gnr",
 )  # fmt: skip
 _FROZEN = ("cwr", "cwr-plus", "cwr-star")
+_TOY = {"later_rate": 5e-3, "head_rate": 0.05, "later_head_rate": 0.05}
 _NC = {
     "net": "mlp-wide",
+    "batch_size": 128,
     "rate": 3e-2,
     "later_rate": 1e-3,
     "head_rate": 3e-2,
@@ -66,6 +68,7 @@ _NC = {
 }
 _NIC = {
     "net": "mlp-wide",
+    "batch_size": 128,
     "rate": 1e-2,
     "later_rate": 1e-3,
     "head_rate": 1e-2,
@@ -102,7 +105,9 @@ PRESETS: dict[str, Preset] = {
             "icarl": {"unmet": False},
             "contrastive": {"rate": 1e-3, "final_rate": 1e-5},  # Adam's: it knows no other
             "bir": {"rate": 1e-3, "units": 200},  # likewise
-            **_halved({"later_rate": 5e-3, "head_rate": 0.05, "later_head_rate": 0.05}),
+            **_halved(_TOY),
+            "ar1": _TOY | {"later_rate": 1e-3},  # a firm hold swings where the rate is large
+            "ar1-star": _TOY | {"later_rate": 1e-3},
         },
         "points instead of images, in seconds",
     ),
@@ -117,7 +122,8 @@ PRESETS: dict[str, Preset] = {
         STREAMS["latents-nic"],
         Plan(every=391, test_tasks=50, whole=10),
         _POINTS,
-        _halved(_NIC) | {"bir": {"rate": 1e-3, "units": 200}},
+        _halved(_NIC)
+        | {"latent-replay": _NIC | {"share": None}, "bir": {"rate": 1e-3, "units": 200}},
         "synthetic latents, 391 tasks, one class in one session after the first",
     ),
     "quickstart": Preset(

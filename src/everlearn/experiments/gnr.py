@@ -139,16 +139,6 @@ def with_beta(scale: str, mode: str, beta: str) -> Trial:
     )
 
 
-def plain(scale: str, mode: str) -> Trial:
-    """A variant whose generator ends in a plain ReLU, of all seeds, on NC."""
-    trial = NC[scale].trial(mode)
-    return trial._replace(
-        name=f"gnr-plain-{mode}",
-        settings={**trial.settings, "through": False},
-        label=f"{trial.label}, plain",
-    )
-
-
 _TESTS = {"every": 10, **_EXAMS}
 
 
@@ -171,9 +161,6 @@ GNR_POSITIVE = _long(
 )._replace(most=200)
 GNR_NONE = _long("gnr-none-long", "gnr", "GNR, no replay", **LONG_RATES, mode="none")
 AR1_STAR = _long("ar1-star-long", "ar1-star", AR1)
-CWR_STAR = _long(  # whose net stays as it is
-    "cwr-star-long", "cwr-star", "CWR*", rate=3e-2, head_rate=3e-2, later_head_rate=3e-3
-)
 LATENT_REPLAY = _long(
     "latent-replay-long", "latent-replay", "latent replay, 5,000", **LONG_RATES, memory=5000
 )

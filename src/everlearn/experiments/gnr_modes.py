@@ -31,6 +31,12 @@ _NOTE = (
     "ImageNet, and its 'no replay' is AR1* at rates of its own."
 )
 
+_BEYOND = (
+    "Two things decide which mode is ahead: whether rows of new and old classes are of one length ('The "
+    "balance of rows'), and how much of what is replayed the classifier recognises ('When negative replay "
+    "pays')."
+)
+
 
 def apart(groups: Sequence[Group]) -> list[Group]:
     """Give every mode a look of its own: all are settings of one method."""
@@ -98,7 +104,7 @@ def chapter(
     figures = [*_curves(groups, name), *_curves(groups, name, met=True)]
     tables = [_table(groups, published)] if groups else []
     verdicts = judge(ends_of(groups))
-    return Chapter(figures, tables, [], verdicts, runs_of(groups), found.missing(trials))
+    return Chapter(figures, tables, [], verdicts, runs_of(groups), found.missing(trials), _BEYOND)
 
 
 def _curves(groups: Sequence[Group], name: str, met: bool = False) -> list[Figure]:

@@ -79,7 +79,9 @@ def _compared(found: Found, names: Sequence[str]) -> list[Group]:
     if len(names) > 1:
         groups = overview.shown(found)
     else:
-        groups = found.groups(found.settings(EXPERIMENTS[names[0]].SETTINGS).trials)
+        trials = found.settings(EXPERIMENTS[names[0]].SETTINGS).trials
+        # Where some tasks alone were tested, their accuracy is not that on all.
+        groups = found.groups(trial for trial in trials if not trial.plan.get("test_tasks"))
     gaps = _gaps(found)
     return [_with_gap(group, gaps) for group in groups]
 

@@ -150,6 +150,8 @@ class AR1:
             fast.forget(optimizer)
             fast.set_rate(optimizer, rate)
         self.model.net.train()
+        if self.experiences and not self.settings.rates.later_rate:
+            self.top[0].eval()  # a net that stays as it is sees all batches alike
         return present, new if self.settings.is_negative else new + old
 
     def _refill(self, task: Task) -> None:
@@ -240,8 +242,7 @@ class AR1:
             self.total += self.settings.multiplier * gain
             self._hold_here()
         if self.experiences == 0:
-            still = self.settings.rates.later_rate == 0
-            settle(self.top, 0.0 if still else _LATER_MOMENTS)
+            settle(self.top, _LATER_MOMENTS)
 
     def _hold_here(self) -> None:
         """Hold the weights where they are, by importances between 0 and the largest."""

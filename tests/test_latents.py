@@ -156,7 +156,8 @@ def test_the_command_keeps_a_file_that_is_there(
 @pytest.mark.parametrize(
     ("more", "answer"),
     [
-        ((), "a test session must lie in 0 .. 2, found 6"),
+        ((), "test_sessions must lie in 0 .. 2 (the sessions there are), found 6"),
+        (("--test-sessions", "2,1,0"), "leave none of 3 sessions to train on"),
         (("--test-sessions", "x"), "--test-sessions must be a whole number"),
         (("--test-sessions", "1", "--scenario", "class"), "such as idsprites-50"),
         (("--test-sessions", "1", "--size", "32"), "give --size 16 --channels 1"),
@@ -211,9 +212,12 @@ def test_without_an_official_test_set_the_streams_own_is_taken(tmp_path: Path) -
             place = tmp_path / "omniglot-py" / part / "Alphabet" / "character01"
             place.mkdir(parents=True, exist_ok=True)
             Image.new("L", (105, 105), 20 * number).save(place / f"{number}.png")
-    stream = ArrayStream("omniglot", tmp_path, classes_per_task=2)
-    sights = list_sights(stream)
-    tested = stream[0].test.batch(slice(None)).images[:, 0, 0, 0]
-    shades = sights.splits[0].batch(sights.test.nonzero()[0]).images[:, 0, 0, 0]
-    assert sights.test.sum() == 4
-    assert sorted(shades.tolist()) == sorted(tested.tolist())
+    own: dict[str, Any] = {"classes_per_task": 2}
+    for changes in (own, own | {"scenario": "domain"}):  # images of each class, or whole sessions
+        stream = ArrayStream("omniglot", tmp_path, **changes)
+        sights = list_sights(stream)
+        tested = stream[0].test.batch(slice(None)).images[:, 0, 0, 0]
+        shades = sights.splits[0].batch(sights.test.nonzero()[0]).images[:, 0, 0, 0]
+        assert sights.test.sum() == 4
+        assert sorted(shades.tolist()) == sorted(tested.tolist())
+    assert not set(sights.sessions[sights.test]) & set(sights.sessions[~sights.test])

@@ -18,7 +18,7 @@ from everlearn.methods.ar1.patterns import draw_labels, find_bound
 from everlearn.settings import change_settings
 from everlearn.stream import Latents, Task
 
-from .conftest import STREAM, learn
+from .conftest import IMAGES, STREAM, learn, same_net
 
 FEW = {"net": "mlp", "batch_size": 16, "epochs": 2, "memory": 24, "share": 0.25, "z": 8}
 # Which mode is ahead depends on the rates (docs/methods/gnr.md): these are the protocol's.
@@ -114,6 +114,20 @@ def test_without_a_share_new_and_old_are_passed_once_an_epoch() -> None:
     new, old = ar1.Settings(share=None).parts(3000, 1500)
     assert (new, old) == (3000 // (4500 // 128), 128 - 3000 // (4500 // 128))
     assert abs(3000 / new - 1500 / old) < 3
+
+
+@pytest.mark.parametrize("mode", ["pr-od", "nr-gd", "pr-rd"])
+def test_a_share_of_nothing_is_no_replay(mode: str) -> None:
+    """No row of a class that no batch shows is loaded or kept anew."""
+    none = learn(make(mode="none"), STREAM)
+    for share in (0.0, 0.01):
+        assert same_net(learn(make(mode=mode, share=share), STREAM), none)
+
+
+@pytest.mark.parametrize(("share", "new"), [(0.99, 1000), (None, 3)])
+def test_one_pattern_of_a_batch_at_least_is_new(share: float | None, new: int) -> None:
+    assert ar1.Settings(share=share, batch_size=32).parts(new, 1500) == (1, 31)
+    learn(make(mode="nr-gd", share=share, memory=2000, generator_share=0.99), STREAM)
 
 
 def test_replayed_classes_were_met_in_earlier_experiences() -> None:
@@ -218,11 +232,43 @@ def test_a_frozen_net_keeps_its_bits_after_the_first_experience() -> None:
     assert digest(learner.top[0]) == before
 
 
-def test_plain_head_and_negative_replay_leave_old_rows_to_current_samples() -> None:
-    """Naive negative replay: with no current sample of its own an old row still feels new images."""
-    learner = learn(make(mode="nr-od", head="plain"), [STREAM[0], STREAM[1]])
-    other = learn(make(mode="pr-od", head="plain"), [STREAM[0], STREAM[1]])
-    assert not torch.equal(learner.head.weight, other.head.weight)
+def test_a_frozen_net_with_moments_learns_the_same_whoever_asks_between_steps() -> None:
+    """Its upper half normalises by what it keeps, and a test within an experience changes nothing."""
+    stream = Latents(dimensions=128, classes=6, first=2, classes_per_task=2, train=5)
+    kept = []
+    for asked in (False, True):
+        learner = learn(
+            make(stream, net="convnet-pooled", mode="none", later_rate=0.0), [stream[0]]
+        )
+        before = digest(learner.top[0])
+        for _ in learner.learn(stream[1]):
+            assert not learner.top[0].training
+            if asked:
+                learner.predict(stream[1].test.batch(slice(0, 2)).images)
+        assert digest(learner.top[0]) == before
+        kept.append(learner.head.kept.clone())
+    assert torch.equal(*kept)
+
+
+def test_a_frozen_net_answers_alike_while_rows_are_learned_and_later() -> None:
+    own = {"net": "convnet-pooled", "mode": "none", "later_rate": 0.0}
+    learner = learn(make(IMAGES, **own), [IMAGES[0]])
+    next(iter(learner.learn(IMAGES[1])))
+    assert not learner.top[0].training
+    assert learner.head.training
+
+
+def test_naive_negative_replay_leaves_the_rows_of_old_classes_alone() -> None:
+    """N4 in the loop: a step of old patterns alone moves current rows, and no other."""
+    learner = learn(make(mode="nr-od", head="plain"), [STREAM[0]])
+    next(iter(learner.learn(STREAM[1])))
+    old, new = list(STREAM[0].classes), list(STREAM[1].classes)
+    nothing = STREAM[1].train.batch(slice(0, 0))
+    rows = torch.arange(learner.patterns.filled)
+    learner._learn_latents(False, nothing.images, nothing.labels, rows)
+    slopes = learner.head.weight.grad
+    assert not slopes[old].any()
+    assert slopes[new].any(1).all()
 
 
 @pytest.mark.slow
@@ -265,6 +311,15 @@ def test_rates_fade_from_about_one_to_a_tenth() -> None:
 def test_wrong_settings_are_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make(**changes)
+
+
+@pytest.mark.parametrize("name", ["epochs", "generator_epochs"])
+def test_what_may_be_seen_once_is_passed_once(name: str) -> None:
+    stream = STREAM.with_changes(online=True)
+    once = {"epochs": 1, "generator_epochs": 1}
+    make(stream, **once)
+    with pytest.raises(ValueError, match=f"found {name}=2; give {name}=1"):
+        make(stream, **once | {name: 2})
 
 
 @lru_cache

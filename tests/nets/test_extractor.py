@@ -83,6 +83,13 @@ def test_a_file_that_does_not_say_its_net_is_refused(path: Path, text: str) -> N
         load_halves(rewrite(path, about=np.array(text)))
 
 
+@pytest.mark.parametrize("net", ['"nonsense"', '["mlp"]'])
+def test_a_file_of_an_unknown_net_is_refused(path: Path, net: str) -> None:
+    text = f'{{"net": {net}, "channels": 1, "size": 16}}'
+    with pytest.raises(ValueError, match="unknown net in two halves"):
+        load_halves(rewrite(path, about=np.array(text)))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

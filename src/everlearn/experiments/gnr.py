@@ -111,32 +111,25 @@ def once(trial: Trial) -> Trial:
 
 def with_share(scale: str, mode: str, share: float) -> Trial:
     """A variant with another share of replayed patterns in a batch, on NC."""
-    trial = once(NC[scale].trial(mode))
-    return trial._replace(
-        name=f"gnr-share-{mode}-{round(100 * share)}",
-        settings={**trial.settings, "share": share},
-        label=f"{trial.label}, {round(100 * share)} %",
-    )
+    percent = round(100 * share)
+    return _varied(scale, mode, f"share-{mode}-{percent}", f"{percent} %", {"share": share})
 
 
 def with_rate(scale: str, mode: str, rate: str) -> Trial:
     """A variant with another rate of the head from the second experience on, on NC."""
-    trial = once(NC[scale].trial(mode))
-    return trial._replace(
-        name=f"gnr-rate-{mode}-{rate}",
-        settings={**trial.settings, "later_head_rate": float(rate)},
-        label=f"{trial.label}, {rate}",
-    )
+    return _varied(scale, mode, f"rate-{mode}-{rate}", rate, {"later_head_rate": float(rate)})
 
 
 def with_beta(scale: str, mode: str, beta: str) -> Trial:
     """A variant whose generator keeps nearer to its prior, on NC."""
+    return _varied(scale, mode, f"beta-{mode}-{beta}", beta, {"beta": float(beta)})
+
+
+def _varied(scale: str, mode: str, name: str, words: str, settings: Mapping[str, Any]) -> Trial:
+    """A variant of one seed with other settings, on NC."""
     trial = once(NC[scale].trial(mode))
-    return trial._replace(
-        name=f"gnr-beta-{mode}-{beta}",
-        settings={**trial.settings, "beta": float(beta)},
-        label=f"{trial.label}, {beta}",
-    )
+    own = {**trial.settings, **settings}
+    return trial._replace(name=f"gnr-{name}", settings=own, label=f"{trial.label}, {words}")
 
 
 _TESTS = {"every": 10, **_EXAMS}

@@ -62,4 +62,4 @@ def _load_mobilenet(path: Path) -> Loaded:
 def _build(about: Mapping[str, Any], path: Path) -> Halves:
     """The net that a file is of, with random weights."""
     channels, size = (check_whole(about[key], f"{key} of {path}", 1, _LARGEST) for key in _KEYS[1:])
-    return build_halves(about["net"], channels, size, 0)
+    return build_halves(str(about["net"]), channels, size, 0)

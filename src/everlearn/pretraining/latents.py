@@ -22,6 +22,7 @@ from everlearn.stream import ArrayStream, Split, Stream
 from everlearn.stream.arrays.parts import part_rows
 from everlearn.stream.arrays.photos import Photos
 from everlearn.stream.arrays.plan import find_lists
+from everlearn.stream.arrays.sessions import hold_out
 from everlearn.stream.arrays.sources import load
 
 MAKER = "everlearn latents"
@@ -61,7 +62,12 @@ def _list_shapes(stream: Stream, test_sessions: Sequence[int]) -> Sights:
             f"such as idsprites-50; found scenario {stream.scenario.name!r}"
         )
     for session in test_sessions:
-        check_whole(session, "a test session", 0, stream.tasks - 1)
+        check_whole(session, "test_sessions", 0, stream.tasks - 1, " (the sessions there are)")
+    if len(set(test_sessions)) == stream.tasks:
+        raise ValueError(
+            f"test_sessions {tuple(test_sessions)} leave none of {stream.tasks} sessions to train on; "
+            "name fewer"
+        )
     tasks = [[task.train, task.val, task.test] for task in stream]
     sessions = np.repeat(np.arange(len(tasks)), [sum(map(len, splits)) for splits in tasks])
     splits = [split for splits in tasks for split in splits if len(split)]
@@ -72,6 +78,7 @@ def _list_shapes(stream: Stream, test_sessions: Sequence[int]) -> Sights:
 def _list_photos(stream: ArrayStream) -> Sights:
     """Every image of a data set, in its order; without an official test set, by the stream's shares."""
     arrays = load(stream.name, stream.folder, find_lists(stream.scenario))
+    arrays = hold_out(arrays, stream.scenario, stream.seed, stream.test_share)
     test = arrays.test
     if test is None:
         parts = part_rows(arrays, stream.seed, stream.val_share, stream.test_share)

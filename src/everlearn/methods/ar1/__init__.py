@@ -114,7 +114,7 @@ class AR1:
             self.path.omega.all,
         ]
         self._from_images = fast.Step(self._learn_images, changed)
-        self._from_latents = fast.Step(self._learn_latents, changed)
+        self._from_latents = fast.both_ways(self._learn_latents, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Learn an experience beside what is replayed; keep its rows; then let the generator learn it."""
@@ -123,8 +123,9 @@ class AR1:
         present, counts = self._begin(task)
         whole = not self.is_given and self.experiences == 0
         latents, units = self._look(task, images=whole)
+        still = self.experiences > 0 and not self.settings.rates.later_rate
         yield from self._fit(
-            task, latents, units, self._from_images if whole else self._from_latents
+            task, latents, units, self._from_images if whole else self._from_latents[still]
         )
         self._end(task, present, counts)
         if whole and (self.generator or self.settings.data in ("od", "rd")):
@@ -150,8 +151,6 @@ class AR1:
             fast.forget(optimizer)
             fast.set_rate(optimizer, rate)
         self.model.net.train()
-        if self.experiences and not self.settings.rates.later_rate:
-            self.top[0].eval()  # a net that stays as it is sees all batches alike
         return present, new if self.settings.is_negative else new + old
 
     def _refill(self, task: Task) -> None:
@@ -204,8 +203,11 @@ class AR1:
         logits = fast.forward(self.model.net, images).masked_fill(~self.among, -torch.inf)
         return self._descend(cross_entropy(logits, units))
 
-    def _learn_latents(self, latents: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
-        """A step of the upper half and the head, on new latents and on those recalled."""
+    def _learn_latents(
+        self, still: bool, latents: Tensor, units: Tensor, *recalled: Tensor
+    ) -> Tensor:
+        """A step of the upper half, unless it is still, and the head, on new latents and those recalled."""
+        self.top[0].train(not still)  # a net that stays as it is sees all batches alike
         new = len(units)
         for rows in recalled:
             latents = torch.cat([latents, self.patterns.latents[rows]])
@@ -233,8 +235,9 @@ class AR1:
     def _end(self, task: Task, present: Tensor, counts: Tensor) -> None:
         """Keep the rows; hold the weights; from now on the lower half is as it is."""
         self.head.close(present, counts)
-        self.model.meet(task.classes)
-        self.known |= {label - self.model.classes.start for label in task.classes}
+        new = np.unique(self._units(task)).tolist()  # a task may name classes that it does not show
+        self.model.meet([unit + self.model.classes.start for unit in new])
+        self.known |= set(new)
         self.norms[0] = self.head.norms(self.current)
         self.norms[1] = self.head.norms(~self.current)
         if self.settings.strength:
@@ -330,8 +333,11 @@ def _halves(settings: Settings, canvas: Any, seed: int) -> Halves:
 
 
 def _check_passes(stream: Any, settings: Settings) -> None:
-    most = max(settings.epochs, settings.epochs_of(0))
-    if stream.online and most > 1:
-        raise ValueError(
-            f"this stream is online: one pass is allowed, found epochs={most}; give epochs=1"
-        )
+    passes_of = {"epochs": max(settings.epochs, settings.epochs_of(0))}
+    if settings.data == "gd":
+        passes_of["generator_epochs"] = settings.generation.generator_epochs
+    for name, most in passes_of.items():
+        if stream.online and most > 1:
+            raise ValueError(
+                f"this stream is online: one pass is allowed, found {name}={most}; give {name}=1"
+            )

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn.memory import draw_rows
 from everlearn.methods.ar1.patterns import Ints, Patterns
-from everlearn.methods.ar1.settings import Settings
+from everlearn.methods.ar1.settings import Settings, replayed_of
 from everlearn.nets import fast
 from everlearn.nets.cvae import CVAE, generator_loss, usual_hidden
 from everlearn.nets.seeded import chance, seeded
@@ -53,7 +53,7 @@ class Generator:
     def learn(self, task: Task, latents: Tensor, units: Tensor) -> Iterator[Tensor]:
         """Go through the latents of a task beside the patterns; yield the loss after every step."""
         own, size = self.settings.generation, self.settings.batch_size
-        old = round(own.generator_share * size) if self.patterns.filled else 0
+        old = replayed_of(size, own.generator_share) if self.patterns.filled else 0
         new = min(size - old, len(units))
         steps = own.generator_epochs * (len(units) // new)
         rows = draw_rows(self.seed, task.index, self.patterns.filled, steps, old, _LANE)

@@ -69,6 +69,11 @@ class Generation:
         check_number(self.generator_share, "generator_share", 0, 0.99)
 
 
+def replayed_of(size: int, share: float) -> int:
+    """How many patterns of a batch a share is; one at least is new."""
+    return min(size - 1, round(share * size))
+
+
 @dataclass(frozen=True)
 class Settings:
     """A net in two halves, a head, and what is replayed between the halves.
@@ -121,8 +126,13 @@ class Settings:
 
     @property
     def data(self) -> str:
-        """What is replayed: od (original), gd (generated) or rd (random); empty for nothing."""
-        return self.mode[3:] if self.mode != "none" else ""
+        """What is replayed: od (original), gd (generated) or rd (random); empty for nothing.
+
+        A share of no pattern of a batch is nothing.
+        """
+        share = 1.0 if self.share is None else self.share
+        is_some = self.mode != "none" and replayed_of(self.batch_size, share) > 0
+        return self.mode[3:] if is_some else ""
 
     def epochs_of(self, experience: int) -> int:
         """Passes over an experience, the first being 0."""
@@ -133,7 +143,9 @@ class Settings:
         size = self.batch_size
         if not old:
             return min(size, new), 0
-        replayed = round(self.share * size) if self.share is not None else None
-        if replayed is None:  # as many steps as take both once
-            replayed = size - min(size - 1, new // max(1, (new + old) // size))
+        if self.share is not None:
+            replayed = replayed_of(size, self.share)
+        else:  # as many steps as take both once
+            fresh = new // max(1, (new + old) // size)
+            replayed = size - min(size - 1, max(1, fresh))
         return min(size - replayed, new), replayed

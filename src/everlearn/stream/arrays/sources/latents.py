@@ -17,7 +17,10 @@ _KEYS = ("latents", "labels", "sessions", "test")
 
 
 def read_latents(folder: Path, name: str) -> Arrays:
-    """Read a file: latents (N, C, H, W) float16, labels, sessions, and whether each is for testing."""
+    """Read a file: latents (N, C, H, W) float16, labels, sessions, and whether each is for testing.
+
+    One session for all is none.
+    """
     file = name.removeprefix(PREFIX) + ".npz"
     path = folder / PREFIX / file
     if not path.is_file():
@@ -39,7 +42,7 @@ def read_latents(folder: Path, name: str) -> Arrays:
         LatentTable(latents),
         check_labels(labels, _MOST_CLASSES, path),
         test=test,
-        sessions=sessions.astype(np.int64),
+        sessions=sessions.astype(np.int64) if len(np.unique(sessions)) > 1 else None,
     )
 
 

@@ -26,6 +26,8 @@ NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
 STORES_TASKS = {"agem", "gem", "contrastive"}
 # By definition these read values back: GEM solves a problem on the CPU, the others decide by them.
 READERS = {"gem", "contrastive", "gdumb", "joint", "cumulative"}
+# The same learner as others with other settings: examined on points, not again on sprites.
+ALIKE = {"cwr", "cwr-plus", "ar1", "ar1-free"}
 # These are examined by `make check`, all by `make test`.
 QUICK = {"dcl", "fine-tuning", "lwf", "er", "si"}
 FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
@@ -38,7 +40,7 @@ def examined(names: Iterable[str]) -> list[Any]:
 
 def small(name: str, preset: str) -> dict[str, Any]:
     known = PRESETS[preset]._replace(common=PRESETS[preset].common | FEW)
-    own = known.settings_of(name) | {"epochs": 2}
+    own = known.settings_of(name) | {"epochs": 2} | ({"units": 64} if name == "bir" else {})
     return own | ({"weights": "random"} if name.startswith("l2p") else {})
 
 
@@ -63,14 +65,14 @@ def test_methods_that_need_images_pass_the_exam_on_sprites(name: str, check: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEEDS_IMAGES])
+@pytest.mark.parametrize("name", [n for n in METHODS if n not in NEEDS_IMAGES | ALIKE])
 def test_methods_go_on_from_their_state_with_normalised_nets(name: str) -> None:
     CHECKS["goes_on_from_its_state"](on_sprites(name), SPRITES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["domain", "recurring", "blurry", "nic"])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in ALIKE])
 def test_methods_learn_any_scenario(name: str, scenario: str) -> None:
     stream = SPRITES.with_changes(scenario=scenario)
     learner = on_sprites(name)(stream)

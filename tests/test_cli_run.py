@@ -199,7 +199,7 @@ WRONG = {
     "run dcl --every 0": "every must lie in 1 ..",
     "run dcl --one-shot 10,x": "--one-shot must be a whole number, found 'x'",
     "run dcl --test-images some": "--test-images must be a whole number or none",
-    "run dcl --preset huge": "unknown preset 'huge'; known: toy, quickstart, small, pictures, paper",
+    "run dcl --preset huge": "unknown preset 'huge'; known: toy, latents-nc, latents-nic, ",
     "run dcl --device tpu": "tpu",
     "run dcl --device cuda:99": "cuda:99",
     "run dcl --save-seconds -1": "save-seconds",

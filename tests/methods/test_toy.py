@@ -36,6 +36,11 @@ RANGES: list[tuple[str, dict[str, Any], float, float]] = [
 ]
 # What these learn in a single task is no plain cross-entropy on its images, by their definition.
 OTHERWISE = {
+    **dict.fromkeys(
+        ("cwr", "cwr-plus", "cwr-star", "ar1", "ar1-star", "ar1-free", "latent-replay", "gnr"),
+        "a head without bias that starts at 0, and rates of its own",
+    ),
+    "bir": "a generator in the same net",
     "contrastive": "no classifier",
     "dcl": "no classifier",
     "dcl-plus": "no classifier",

@@ -110,7 +110,7 @@ def learn(net, optimizer, latents, units, noise):
 
 
 def test_a_few_latents_are_learned_by_heart_and_drawn_by_class():
-    net, units = build(hidden=(64,)), torch.arange(4)
+    net, units = build(hidden=(64,), through=True), torch.arange(4)
     latents = 2 * normal(4, *SHAPE, seed=5).relu()
     optimizer = fast.adam(net.parameters(), 1e-2)
     for step in range(400):

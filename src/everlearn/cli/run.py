@@ -13,7 +13,10 @@ from everlearn.cli.say import tell
 from everlearn.cli.settings import Given
 
 Preset = Annotated[
-    str, typer.Option(help="Stream, exams and settings: toy, quickstart, small, pictures, paper.")
+    str,
+    typer.Option(
+        help="Stream, exams and settings: toy, latents-nc, latents-nic, quickstart, small, pictures, paper."
+    ),
 ]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]
 SaveSeconds = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.gnr import BETAS, NC, NIC, with_beta
 from everlearn.experiments.gnr_modes import FINAL
-from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial, at_scale
 from everlearn.experiments.verdicts import own
 from everlearn.report import Finished, Table
 from everlearn.report.chapter import Chapter, Figure
@@ -80,11 +80,11 @@ def _kinds(scale: str) -> list[_Kind]:
     ]  # fmt: skip
 
 
-def _trials(scale: str) -> tuple[Trial, ...]:
-    return tuple(trial for kind in _kinds(scale) for trial in (kind.positive, kind.negative))
-
-
-SETTINGS = {scale: Settings(_trials(scale)) for scale in (SMALL, PAPER)}
+_KINDS = {scale: _kinds(scale) for scale in (SMALL, PAPER)}
+SETTINGS = {
+    scale: Settings(tuple(trial for kind in kinds for trial in (kind.positive, kind.negative)))
+    for scale, kinds in _KINDS.items()
+}
 COST = {SMALL: "1 minute", PAPER: "3 minutes after gnr-nc and gnr-nic"}
 
 
@@ -95,7 +95,7 @@ def run(lab: Lab) -> None:
 
 def figure(found: Found) -> Chapter:
     """How far negative replay is ahead against what is recognised, a dot a seed."""
-    pairs = [pair for kind in _kinds(found.scale) for pair in _pairs(found, kind)]
+    pairs = [pair for kind in at_scale(_KINDS, found.scale) for pair in _pairs(found, kind)]
     trials = found.settings(SETTINGS).trials
     tables = [_table(pairs)] if pairs else []
     verdicts = [own("Negative less positive replay, by the share recognised", _words(pairs))]
@@ -128,9 +128,9 @@ def recognised(run: Finished) -> float | None:
 def _dots(pairs: Sequence[_Pair]) -> list[Figure]:
     if not pairs:
         return []
-    dots = [Dot(f"{p.label}, {p.seed}", p.look, p.recognised, p.gain) for p in pairs]
-    x, y = "share of what is replayed that is recognised", "negative less positive"
-    svg = draw_dots(dots, "gnr-generator", x, y, f"{y} replay against the {x}", log=False)
+    dots = [Dot(f"{p.label}, {p.seed}", p.look, 100 * p.recognised, 100 * p.gain) for p in pairs]
+    x, y = "% of what is replayed is recognised", "points that negatives are ahead"
+    svg = draw_dots(dots, "gnr-generator", x, y, f"{y}, against what is recognised", log=False)
     caption = (
         "How far negative replay ends above positive replay, accuracy on all classes; the number is the "
         "seed's. Above 0 negatives are better."

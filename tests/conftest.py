@@ -36,6 +36,7 @@ def call(*arguments: object) -> Told:
     return Told(code, out.getvalue(), errors.getvalue())
 
 
+@pytest.hookimpl(trylast=True)  # when what is not asked for has gone: halves are of the rest
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs a GPU where there is none; let two workers begin with the longest tests."""
     spread_long_tests(items)

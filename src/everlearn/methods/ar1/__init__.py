@@ -19,6 +19,7 @@ from everlearn.learner import all_classes
 from everlearn.memory import draw_rows
 from everlearn.memory.latents import LatentMemory
 from everlearn.methods.ar1.generator import Generator, passes
+from everlearn.methods.ar1.hold import Hold
 from everlearn.methods.ar1.patterns import (
     Ints,
     Patterns,
@@ -28,13 +29,12 @@ from everlearn.methods.ar1.patterns import (
 )
 from everlearn.methods.ar1.settings import FROZEN, HELD, MODES, Generation, Rates, Settings
 from everlearn.nets import fast
-from everlearn.nets.anchor import Anchor, Row
 from everlearn.nets.classifier import Classifier
 from everlearn.nets.cwr import CopyWeights
 from everlearn.nets.extractor import load_halves
 from everlearn.nets.halves import Halves, build_halves
 from everlearn.nets.negative import negative_loss
-from everlearn.nets.path import Path, without_norms
+from everlearn.nets.path import without_norms
 from everlearn.nets.renorm import settle
 from everlearn.nets.seeded import chance
 from everlearn.philox import Purpose
@@ -43,7 +43,6 @@ from everlearn.stream import Task
 __all__ = ["AR1", "FROZEN", "HELD", "MODES", "Generation", "Rates", "Settings"]
 
 _LATER_MOMENTS = 5e-5
-_TINY = 1e-7  # added to squared moves
 _AT_ONCE = 1024
 
 
@@ -74,16 +73,12 @@ class AR1:
         self.quick = fast.sgd(
             [head.weight], first[1], settings.rates.momentum, settings.rates.decay
         )
-        self._hold(halves.upper)
+        self.hold: Hold | None = None
+        if settings.strength:
+            held = without_norms(halves.upper)
+            self.hold = Hold(held, settings.strength, settings.clip, settings.multiplier)
         self._replay(halves.shape, len(classes))
         self._capture()
-
-    def _hold(self, upper: nn.Module) -> None:
-        """Synaptic intelligence on the upper half: importance, and the path that it is found on."""
-        held = without_norms(upper)
-        self.anchor, self.path = Anchor(held, self.settings.strength / 2), Path(held)
-        self.total = Row(held).all
-        self.anchor.hold()
 
     def _replay(self, shape: tuple[int, int, int], classes: int) -> None:
         """Make room for what is replayed."""
@@ -111,7 +106,7 @@ class AR1:
             *self.model.net.state_dict().values(),
             *fast.moments(self.slow),
             *fast.moments(self.quick),
-            self.path.omega.all,
+            *([self.hold.omega] if self.hold else []),
         ]
         self._from_images = fast.Step(self._learn_images, changed)
         self._from_latents = fast.both_ways(self._learn_latents, changed)
@@ -223,13 +218,12 @@ class AR1:
         self.slow.zero_grad(set_to_none=True)
         self.quick.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.settings.strength:
-            loss = loss.detach() + self.anchor.pull()
-            self.path.depart()
+        if self.hold:
+            loss = loss.detach() + self.hold.depart()
         self.slow.step()
         self.quick.step()
-        if self.settings.strength:
-            self.path.arrive()
+        if self.hold:
+            self.hold.arrive()
         return loss
 
     def _end(self, task: Task, present: Tensor, counts: Tensor) -> None:
@@ -240,18 +234,10 @@ class AR1:
         self.known |= set(new)
         self.norms[0] = self.head.norms(self.current)
         self.norms[1] = self.head.norms(~self.current)
-        if self.settings.strength:
-            gain = self.path.omega.all / (self.anchor.leave().square() + _TINY)
-            self.total += self.settings.multiplier * gain
-            self._hold_here()
+        if self.hold:
+            self.hold.close()
         if self.experiences == 0:
             settle(self.top, _LATER_MOMENTS)
-
-    def _hold_here(self) -> None:
-        """Hold the weights where they are, by importances between 0 and the largest."""
-        torch.clamp(self.total, 0.0, self.settings.clip, out=self.anchor.importance.all)
-        self.anchor.hold()
-        self.path.omega.all.zero_()
 
     def _remember(self, task: Task, latents: Tensor) -> None:
         """Let the memory take in some latents; find how large random ones may be."""
@@ -295,7 +281,7 @@ class AR1:
             **self.model.state(),
             "memory": self.patterns.state() if self.settings.data == "od" else [],
             "generator": self.generator.state() if self.generator else {},
-            "importance": self.total if self.settings.strength else [],
+            "importance": self.hold.total if self.hold else [],
             "bound": self.bound,
             "experiences": self.experiences,
         }
@@ -310,9 +296,8 @@ class AR1:
         self.bound.copy_(state["bound"])
         self.experiences = state["experiences"]
         self.known = set(self.model.met.nonzero()[:, 0].tolist())
-        if self.settings.strength:
-            self.total.copy_(state["importance"])
-            self._hold_here()
+        if self.hold:
+            self.hold.load(state["importance"])
 
 
 def _halves(settings: Settings, canvas: Any, seed: int) -> Halves:

@@ -25,6 +25,8 @@ from everlearn.stream import Split
 
 from .conftest import call
 
+pytestmark = pytest.mark.slow
+
 SMALL = ShapeSettings(
     steps=2, batch_size=8, net="convnet-pooled", shapes=5, size=16, test_images=40, warm_up=20
 )

@@ -13,6 +13,8 @@ from everlearn.choice import QuestionFolder, guessing, looking, play
 from everlearn.choice import Search as Oracle
 from everlearn.cli.entrants import PLAYERS
 
+pytestmark = pytest.mark.slow
+
 
 def places(rows: list[dict[str, Any]]) -> set[tuple[int, int]]:
     return {(row["n"], row["number"]) for row in rows}

@@ -20,6 +20,8 @@ from everlearn.results import Run
 from everlearn.stream import Latents
 from everlearn.stream.named import named
 
+pytestmark = pytest.mark.slow
+
 EXAMS = {"one_shot": (), "open_set": False}
 
 

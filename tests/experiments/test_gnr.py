@@ -24,6 +24,8 @@ from everlearn.experiments.trial import PAPER, Trial
 from everlearn.report.chapter import Chapter
 from everlearn.report.lines import whole_lines
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 NONE = "not comparable"

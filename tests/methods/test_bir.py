@@ -17,6 +17,8 @@ from everlearn.stream import Gaussians
 
 from .conftest import STREAM, TOY, learn, same, toy_accuracy
 
+pytestmark = pytest.mark.slow
+
 POINTS = Gaussians(tasks=3, classes_per_task=3, dimensions=8, train=40, val=4, test=10)
 PACE = Pace(batch_size=16, epochs=2, rate=1e-3)
 

@@ -20,6 +20,8 @@ from everlearn.stream import Gaussians
 
 from .conftest import learn
 
+pytestmark = pytest.mark.slow
+
 POINTS = Gaussians(seed=1, tasks=3, train=40, val=8, test=25)
 TOY = {"net": "mlp", "batch_size": 32, "epochs": 3}
 PICTURES = Stream(

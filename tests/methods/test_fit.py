@@ -13,6 +13,8 @@ from everlearn.memory import Exemplars
 from everlearn.methods.dcl import fit
 from everlearn.warp import compose, invert, normalise, similar
 
+pytestmark = pytest.mark.slow
+
 ON = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 

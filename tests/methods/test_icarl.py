@@ -19,6 +19,8 @@ from everlearn.stream import Gaussians
 
 from .conftest import learn, same_net, toy_accuracy
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "final_rate": None,
     "fresh": False,

@@ -21,6 +21,8 @@ from everlearn.stream import Gaussians
 
 from .conftest import TOY, assert_goes_on, learn, same, toy_accuracy
 
+pytestmark = pytest.mark.slow
+
 TAU = 0.09
 SMALL = TOY | {"momentum": 0.9, "batch_size": 16, "epochs": 2, "memory": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)

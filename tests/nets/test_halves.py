@@ -13,6 +13,8 @@ from everlearn.nets.norm import Norm
 from everlearn.nets.renorm import Renorm, settle
 from everlearn.nets.resnet import ResNet18
 
+pytestmark = pytest.mark.slow
+
 # By hand: the channels of the last layer below, and the sides that strides leave.
 SIZES = {
     "mlp": (16, (1, 16, 16), 64),

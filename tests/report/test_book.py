@@ -26,6 +26,8 @@ from everlearn.report import (
     write_book,
 )
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 HEADING = Heading(

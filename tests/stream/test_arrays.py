@@ -29,6 +29,8 @@ from everlearn.stream.views import BatchDataset
 
 from .conftest import class_sets, is_nc, is_ni, is_nic
 
+pytestmark = pytest.mark.slow
+
 SIZES = (12, 9, 15, 10, 11, 14, 8, 13, 10, 7)  # training images of each class
 TRAIN_SESSIONS = (1, 2, 4, 5)
 

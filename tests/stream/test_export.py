@@ -29,6 +29,8 @@ from everlearn.stream.export import FORMATS, export, read, tar
 from everlearn.stream.export.content import Content, Stored, take
 from everlearn.stream.views import BatchDataset
 
+pytestmark = pytest.mark.slow
+
 SMALL = Stream(
     seed=5,
     tasks=2,

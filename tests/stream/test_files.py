@@ -23,6 +23,8 @@ from everlearn.factors import theta
 from everlearn.stream.arrays.files import Arrays, data_folder
 from everlearn.stream.arrays.sources import SOURCES, FileLists, load
 
+pytestmark = pytest.mark.slow
+
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 IDX_TEST = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 FULL_DSPRITES = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.npz"

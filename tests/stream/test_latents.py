@@ -17,6 +17,8 @@ from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
 
 from .conftest import class_sets, is_nc, is_ni, is_nic
 
+pytestmark = pytest.mark.slow
+
 TINY: dict[str, Any] = {
     "classes": 6,
     "first": 2,

@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy, linear, relu
 from everlearn.checks import CHECKS
 from everlearn.methods import ar1
 from everlearn.methods.ar1.patterns import draw_labels, find_bound
+from everlearn.presets import PRESETS
 from everlearn.settings import change_settings
 from everlearn.stream import Latents, Task
 
@@ -22,24 +23,7 @@ from .conftest import IMAGES, STREAM, learn, same_net
 
 FEW = {"net": "mlp", "batch_size": 16, "epochs": 2, "memory": 24, "share": 0.25, "z": 8}
 # Which mode is ahead depends on the rates (docs/methods/gnr.md): these are the protocol's.
-NC = {
-    "net": "mlp-wide",
-    "rate": 3e-2,
-    "later_rate": 1e-3,
-    "head_rate": 3e-2,
-    "later_head_rate": 5e-2,
-    "epochs": 8,
-}
-NIC = {
-    "net": "mlp-wide",
-    "rate": 1e-2,
-    "later_rate": 1e-3,
-    "head_rate": 1e-2,
-    "later_head_rate": 1e-2,
-    "memory": 300,
-    "share": 0.5,
-    "generator_share": 0.5,
-}
+NC, NIC = (PRESETS[name].settings_of("gnr") for name in ("latents-nc", "latents-nic"))
 
 
 def make(stream: Any = STREAM, **changes: Any) -> ar1.AR1:

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.gnr import LABELS, MODES, NC, RATED, RATES, once, with_rate
 from everlearn.experiments.gnr_modes import FINAL, apart
-from everlearn.experiments.read import lines, mean
+from everlearn.experiments.read import lines, mean, shown
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.verdicts import own
 from everlearn.report import Finished, Group, Table
 from everlearn.report.chapter import Chapter
 from everlearn.report.lines import Line
-from everlearn.report.numbers import NONE
 from everlearn.report.spread import over_seeds
 
 if TYPE_CHECKING:
@@ -108,8 +107,8 @@ def _table(swept: Sequence[tuple[Trial, Group]]) -> Table:
         [
             LABELS[trial.settings["mode"]],
             f"{trial.settings['later_head_rate']:g}",
-            _words(mean(group, FINAL)),
-            _words(_ratio(group)),
+            shown(mean(group, FINAL)),
+            shown(_ratio(group)),
         ]
         for trial, group in swept
     ]
@@ -121,10 +120,6 @@ def _ratio(group: Group) -> float | None:
     values = ratios(group.runs[0])
     told = values[~np.isnan(values)]
     return float(told.mean()) if len(told) else None
-
-
-def _words(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3f}"
 
 
 def _best(swept: Sequence[tuple[Trial, Group]]) -> str:

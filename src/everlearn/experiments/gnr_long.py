@@ -9,7 +9,7 @@ from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.gnr import AR1_FREE, BIR, GNR, GNR_NONE, GNR_POSITIVE, NEGATIVE
 from everlearn.experiments.gnr_modes import apart
 from everlearn.experiments.learners import DCL, DCL_PLUS, MIDDLE, replay
-from everlearn.experiments.read import curves, last_accuracy, mean
+from everlearn.experiments.read import curves, last_accuracy, mean, shown
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.verdicts import listed, own
 from everlearn.report import Group, Table
@@ -59,7 +59,8 @@ def _costs(groups: Sequence[Group]) -> Table:
     for group in groups:
         first, last = seconds(group)
         stored = mean(group, "bytes")
-        cells = [_words(first), _words(last), _words(last / first if first and last else None)]
+        ratio = last / first if first and last else None
+        cells = [shown(value, digits=2) for value in (first, last, ratio)]
         rows.append([group.label, *cells, NONE if stored is None else size(stored)])
     head = ["method", "first tasks, s", "last tasks, s", "last over first", "stored at the end"]
     note = (
@@ -77,7 +78,3 @@ def seconds(group: Group) -> tuple[float | None, float | None]:
     if not spent:
         return None, None
     return sum(spent[:count]) / count, sum(spent[-count:]) / count
-
-
-def _words(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"

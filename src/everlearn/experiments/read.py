@@ -40,7 +40,11 @@ def last_pooled(group: Group) -> float:
 
 def cell(group: Group, name: str, digits: int = 3) -> str:
     """A number of the summary as a table shows it."""
-    value = mean(group, name)
+    return shown(mean(group, name), digits)
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """A number as a table shows it, where it is known."""
     return NONE if value is None else f"{value:.{digits}f}"
 
 

@@ -42,7 +42,6 @@ from everlearn.stream import Task
 
 __all__ = ["AR1", "FROZEN", "HELD", "MODES", "Generation", "Rates", "Settings"]
 
-_LATER_MOMENTS = 5e-5
 _AT_ONCE = 1024
 
 
@@ -237,7 +236,7 @@ class AR1:
         if self.hold:
             self.hold.close()
         if self.experiences == 0:
-            settle(self.top, _LATER_MOMENTS)
+            settle(self.top)
 
     def _remember(self, task: Task, latents: Tensor) -> None:
         """Let the memory take in some latents; find how large random ones may be."""

@@ -21,16 +21,27 @@ POINTS = Gaussians(tasks=3, classes_per_task=3, dimensions=8, train=40, val=4, t
 SPRITES = Stream(
     tasks=3, classes_per_task=2, values_per_factor=3, canvas=Canvas(size=16), split=(0.6, 0.1, 0.3)
 )
-NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite"}
+CODERS = {"vase", "cci-vae", "beta-vae"}
+NEEDS_IMAGES = {"dcl", "dcl-plus", "l2p", "l2p-lite", *CODERS}
 # By definition these keep something of every task: images, or one exemplar a class.
 STORES_TASKS = {"agem", "gem", "contrastive"}
 # By definition these read values back: GEM solves a problem on the CPU, the others decide by them.
 READERS = {"gem", "contrastive", "gdumb", "joint", "cumulative"}
 # The same learner as others with other settings: examined on points, not again on sprites.
-ALIKE = {"cwr", "cwr-plus", "ar1", "ar1-free"}
+ALIKE = {"cwr", "cwr-plus", "ar1", "ar1-free", "cci-vae", "beta-vae"}
 # These are examined by `make check`, all by `make test`.
 QUICK = {"dcl", "fine-tuning", "lwf", "er", "si"}
 FEW = {"epochs": 2, "batch_size": 32, "memory": 40}
+# So small, and so easily surprised, that a few steps bring environments and dreams of them.
+CODER = {
+    "net": "vase-flat",
+    "z": 4,
+    "most": 4,
+    "tau": 2,
+    "capacity_steps": 2,
+    "kappa": 1,
+    "spreads": 0,
+}
 
 
 def examined(names: Iterable[str]) -> list[Any]:
@@ -41,6 +52,7 @@ def examined(names: Iterable[str]) -> list[Any]:
 def small(name: str, preset: str) -> dict[str, Any]:
     known = PRESETS[preset]._replace(common=PRESETS[preset].common | FEW)
     own = known.settings_of(name) | {"epochs": 2} | ({"units": 64} if name == "bir" else {})
+    own |= CODER if name in CODERS else {}
     return own | ({"weights": "random"} if name.startswith("l2p") else {})
 
 

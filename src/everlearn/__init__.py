@@ -17,12 +17,22 @@ if TYPE_CHECKING:
     from everlearn.render import render
     from everlearn.render.canvas import Canvas
     from everlearn.shapes import Outline, Outlines, ShapeStyle, outline, outlines
-    from everlearn.stream import ArrayStream, Batch, Gaussians, Latents, Split, Stream, Task
+    from everlearn.stream import (
+        ArrayStream,
+        Batch,
+        Environments,
+        Gaussians,
+        Latents,
+        Split,
+        Stream,
+        Task,
+    )
 
 _HOMES = {
     "ArrayStream": "stream",
     "Batch": "stream",
     "Canvas": "render",
+    "Environments": "stream",
     "Exemplars": "memory",
     "Factors": "factors",
     "Gaussians": "stream",
@@ -48,6 +58,7 @@ __all__ = [
     "ArrayStream",
     "Batch",
     "Canvas",
+    "Environments",
     "Exemplars",
     "Factors",
     "Gaussians",

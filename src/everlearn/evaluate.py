@@ -39,9 +39,9 @@ def run(
         for loss in learner.learn(task):
             losses.append(loss)
             step += 1
-            if plan.probe and step % plan.probe == 0:
+            if plan.is_probed(step):
                 since = settled(learner.device)
-                yield from list(exam.probe(step, index))
+                yield from list(exam.during(step, index))
                 testing += perf_counter() - since
         with beside(learner.device):  # a GPU is still busy with the steps before
             following = stream[index + 1].place(learner.device) if index != last else None

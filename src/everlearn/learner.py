@@ -79,6 +79,36 @@ class Maps(Protocol):
 
 
 @runtime_checkable
+class Encodes(Protocol):
+    """A learner that makes a code of an image: a normal distribution of a few numbers."""
+
+    def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of the code of each image, (B, N) each."""
+
+
+@runtime_checkable
+class Reconstructs(Protocol):
+    """A learner that draws an image again from its code."""
+
+    def errors(self, images: Tensor) -> Tensor:
+        """Nats lost of each image (B,), in the environment found for all of them together."""
+
+
+@runtime_checkable
+class Masks(Protocol):
+    """A learner that tells environments apart, and which latents apply in each."""
+
+    def environment(self, images: Tensor) -> Tensor:
+        """Find the environment of images that belong together: one int64."""
+
+    def mask(self, images: Tensor) -> Tensor:
+        """Whether each latent applies there, (N,) bool."""
+
+    def used(self, images: Tensor) -> Tensor:
+        """Whether images there are drawn by each latent, (N,) bool."""
+
+
+@runtime_checkable
 class Tells(Protocol):
     """A learner that tells numbers about itself, which are written down after every task."""
 

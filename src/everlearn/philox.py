@@ -48,6 +48,9 @@ class Purpose(IntEnum):
     REPLAY = 18
     GENERATOR = 19
     CHOICE = 20
+    ENVIRONMENTS = 21
+    VASE = 22
+    PROBES = 23
 
 
 def check_seed(seed: int) -> int:

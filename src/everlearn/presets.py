@@ -78,12 +78,48 @@ _NIC = {
     "generator_share": 0.5,
 }
 _POINTS = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "final_rate": None, "batch_size": 32}
+_CODERS = ("vase", "cci-vae", "beta-vae")
+# What codes are learned with on one GPU, and of how many images an environment: 4,500 steps.
+_CODES: dict[str, Any] = {
+    "batch_size": 128,
+    "epochs": 5,
+    "gamma": 10.0,
+    "capacity": 40.0,
+    "capacity_steps": 2000,
+}
+_IMAGES = 115_200
+_STEPS = _IMAGES * _CODES["epochs"] // _CODES["batch_size"]
+_FEW_CODES = {
+    "net": "vase-flat",
+    "z": 10,
+    "most": 5,
+    "batch_size": 64,
+    "epochs": 1,
+    "rate": 1e-3,
+    "gamma": 20.0,
+    "capacity": 12.0,
+    "capacity_steps": 360,
+    "tau": 100,
+    "limit": 0.35,
+}
+_FEW_STEPS = 600  # an environment
 
 
 def _halved(own: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Settings of all nets in two halves; a frozen one stays frozen."""
     frozen = {name: own | {"later_rate": 0.0} for name in _FROZEN}
     return dict.fromkeys(_HALVED, own) | frozen
+
+
+def _of_codes(name: str) -> Preset:
+    """A stream of environments in full, its codes probed four times an environment."""
+    return Preset(
+        STREAMS[name].with_changes(train=_IMAGES),
+        Plan(codes=_STEPS // 4, code_ahead=True, latents=True),
+        {},
+        {**dict.fromkeys(_CODERS, _CODES), "gdumb": {"batch_size": 256, "epochs": 64}},
+        "visual environments of 64 pixels, for methods that make codes, on one GPU",
+    )
 
 
 PRESETS: dict[str, Preset] = {
@@ -169,6 +205,26 @@ PRESETS: dict[str, Preset] = {
         },
         "the paper's 500 tasks, on one GPU",
     ),
+    "environments": Preset(
+        STREAMS["vase-sprites"].with_changes(size=32, train=64 * _FEW_STEPS, test=1000),
+        Plan(
+            codes=_FEW_STEPS // 2,
+            code_images=1000,
+            code_tests=500,
+            code_ahead=True,
+            latents=True,
+        ),
+        _POOLED | {"epochs": 1, "memory": 500},
+        {
+            **dict.fromkeys(_CODERS, _FEW_CODES),
+            "dcl": _MAPS,
+            "dcl-plus": _MAPS,
+            "gdumb": {"epochs": 32},
+            **_halved({"later_head_rate": 1e-2}),
+        },
+        "visual environments of 32 pixels, for methods that make codes, in a minute on a CPU",
+    ),
+    **{name: _of_codes(name) for name in ("vase-a", "vase-b", "vase-sprites")},
 }
 
 

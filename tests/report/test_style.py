@@ -82,7 +82,7 @@ def test_all_methods_can_be_told_by_colour_and_dashes():
 
 
 def test_no_name_in_the_list_of_looks_is_stale():
-    assert set(style._METHODS) <= METHODS.keys()
+    assert {*style._METHODS, *style._CODERS} <= METHODS.keys()
 
 
 def test_labels_of_one_method_share_its_colour_and_differ_in_their_markers():
@@ -115,6 +115,6 @@ def test_strides_are_round_and_leave_few():
 
 
 def test_modes_of_one_method_are_told_apart_by_colour():
-    modes = [name for name in style._KNOWN if name not in style._METHODS]
-    inks = choose_inks({name: name for name in (*modes, "ar1-star")})
-    assert len({ink.color for ink in inks.values()}) == len(modes) + 1
+    for names in ((*style._MODES, "ar1-star"), style._CODERS, style._CONTEXTS):
+        inks = choose_inks({name: name for name in names})
+        assert len({ink.color for ink in inks.values()}) == len(names)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from everlearn import Stream
+from everlearn import Environments, Stream
 from everlearn.stream import read_stream
 from everlearn.stream.named import STREAMS, named
 
@@ -17,8 +20,14 @@ def test_the_paper_stream_is_the_default():
 @pytest.mark.parametrize("name", sorted(STREAMS))
 def test_every_named_stream_gives_tasks_and_round_trips(name):
     stream = named(name)
-    assert len(stream[1].train) > 0
     assert read_stream(stream.to_json()) == stream
+    if isinstance(stream, Environments):
+        beside = Path(__file__).parents[3] / "shared" / "data"
+        stream = stream.with_changes(data=os.environ.get("EVERLEARN_DATA") or beside)
+    try:
+        assert len(stream[1].train) > 0
+    except FileNotFoundError as error:
+        pytest.skip(f"needs real data: {error}")
 
 
 def test_the_sessions_of_50_sprites_are_bands_of_orientation_with_300_pictures_a_class():

@@ -9,8 +9,7 @@ from everlearn.cli.options import takes_stream
 from everlearn.cli.say import tell_file
 
 if TYPE_CHECKING:
-    from everlearn.stream import Stream
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream import ArrayStream, Environments, Stream
 
 Out = Annotated[Path, typer.Option(help="File to write.")]
 Start = Annotated[int, typer.Option(help="The first task shown.")]
@@ -43,7 +42,7 @@ def shapes(
 @app.command()
 @takes_stream
 def factors(
-    stream: "Stream | ArrayStream",
+    stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/factors.png"),
     task: Annotated[int, typer.Option(help="Which task.")] = 0,
     count: Annotated[int, typer.Option(help="How many images.")] = 24,
@@ -76,7 +75,7 @@ def sweep(
 @app.command("stream")
 @takes_stream
 def film(
-    stream: "Stream | ArrayStream",
+    stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/stream.gif"),
     start: Start = 0,
     count: Annotated[int, typer.Option(help="How many tasks.")] = 8,
@@ -94,7 +93,7 @@ def film(
 @app.command()
 @takes_stream
 def scenario(
-    stream: "Stream | ArrayStream",
+    stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/scenario.png"),
     start: Start = 0,
     count: Annotated[int, typer.Option(help="How many tasks.")] = 6,
@@ -117,10 +116,12 @@ def _check_file(path: Path, suffix: str) -> None:
 
 def _check_shapes(stream: "Stream") -> None:
     if not hasattr(stream, "style"):
-        raise ValueError("a data set has no shapes to draw; draw its factors, stream or scenario")
+        raise ValueError(
+            "only a stream of shapes has shapes to draw; draw the factors, stream or scenario of this one"
+        )
 
 
-def _check_images(stream: "Stream | ArrayStream") -> None:
+def _check_images(stream: "Stream | ArrayStream | Environments") -> None:
     if stream.canvas.bits != 8:
         raise ValueError(
             "points and latents are no images to draw; draw a stream of shapes or photos"

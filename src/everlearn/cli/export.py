@@ -11,15 +11,14 @@ from everlearn.cli.options import takes_stream
 from everlearn.cli.say import tell
 
 if TYPE_CHECKING:
-    from everlearn.stream import Stream
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream import ArrayStream, Environments, Stream
 
 _MOST = 10_000_000
 
 
 @takes_stream
 def export(
-    stream: "Stream | ArrayStream",
+    stream: "Stream | ArrayStream | Environments",
     folder: Annotated[Path, typer.Argument(help="Where to write.", show_default=False)],
     format: Annotated[
         str, typer.Option(help="npz, png (with a CSV table) or tar (shards).")

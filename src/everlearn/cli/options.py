@@ -68,6 +68,20 @@ EXAMS = {
     "one-shot": Choice(str, "", "Numbers of new classes to tell apart at the end: 10,100."),
     "open-set": Choice(bool, "no-open-set", "Tell known from unknown classes at the end."),
     "finals": Choice(str, "", "Numbers of tasks after which to do as at the end, too: 200."),
+    "codes": Choice(
+        str,
+        "",
+        "Train probes on codes after so many steps, before the first and after every task; 0: never.",
+    ),
+    "code-images": Choice(str, "", "Images a task that probes of codes are trained on."),
+    "code-tests": Choice(str, "", "Images a task that probes of codes are tested on, at most."),
+    "code-ahead": Choice(
+        bool, "no-code-ahead", "Probe the codes of all tasks from the start, met or not."
+    ),
+    "latents": Choice(bool, "no-latents", "Describe every latent of codes after every task."),
+    "disentanglement": Choice(
+        bool, "no-disentanglement", "Measure how codes hold factors after every task."
+    ),
 }
 
 

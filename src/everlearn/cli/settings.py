@@ -1,8 +1,8 @@
-"""From the options of the command line to a stream: of sprites, or of a data set."""
+"""From the options of the command line to a stream: of sprites, of a data set, of environments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ _SPRITES = {
 _ARRAYS = {"size": "size", "channels": "channels", "first-classes": "first_classes"}
 _POINTS = {name: field for name, field in _BOTH.items() if name != "imbalance"}
 _LATENTS = _POINTS | {"scenario": "scenario"}
+_ENVIRONMENTS = {name: name for name in ("data", "seed", "tasks", "size", "online")}
 _OF_BOTH = {"stream", "name", "data", "scenario", *_BOTH}
 
 
@@ -37,7 +38,7 @@ def build_stream(given: Given, usual: AnyStream | None = None) -> AnyStream:
     Args:
         usual: the stream that options change when none is named.
     """
-    from everlearn.stream import Gaussians, Latents, Stream
+    from everlearn.stream import Environments, Gaussians, Latents, Stream
 
     if given["name"] is not None and given["stream"] is not None:
         raise ValueError("give --name or --stream, not both: the file says which data it is of")
@@ -50,6 +51,8 @@ def build_stream(given: Given, usual: AnyStream | None = None) -> AnyStream:
         return base.with_changes(**_point_changes(given, _POINTS))
     if isinstance(base, Latents):
         return base.with_changes(**_latent_changes(given))
+    if isinstance(base, Environments):
+        return base.with_changes(**_environment_changes(given))
     if not isinstance(base, Stream):
         return base.with_changes(**_array_changes(given))
     for name in ("data", "first-classes"):
@@ -80,12 +83,24 @@ def _build_arrays(given: Given) -> ArrayStream:
 
 
 def _point_changes(given: Given, fields: Mapping[str, str]) -> dict[str, Any]:
-    allowed = {"stream", *fields}
-    wrong = [name for name, value in given.items() if value is not None and name not in allowed]
+    wrong = _wrong(given, {"stream", *fields})
     if wrong:
         known = ", ".join(sorted(fields))
         raise ValueError(f"--{wrong[0]} is for images; a stream of points allows: {known}")
     return _chosen(given, fields)
+
+
+def _environment_changes(given: Given) -> dict[str, Any]:
+    wrong = _wrong(given, {"stream", *_ENVIRONMENTS})
+    if wrong:
+        known = ", ".join(sorted(_ENVIRONMENTS))
+        raise ValueError(f"--{wrong[0]} does not go with environments, which allow: {known}")
+    return _chosen(given, _ENVIRONMENTS)
+
+
+def _wrong(given: Given, allowed: Collection[str]) -> list[str]:
+    """Options that were given and are not allowed."""
+    return [name for name, value in given.items() if value is not None and name not in allowed]
 
 
 def _latent_changes(given: Given) -> dict[str, Any]:
@@ -97,7 +112,7 @@ def _latent_changes(given: Given) -> dict[str, Any]:
 
 def _array_changes(given: Given) -> dict[str, Any]:
     allowed = _OF_BOTH | set(_ARRAYS)
-    wrong = [name for name, value in given.items() if value is not None and name not in allowed]
+    wrong = _wrong(given, allowed)
     if wrong:
         raise ValueError(
             f"--{wrong[0]} is for shapes; a data set allows: {', '.join(sorted(allowed))}"

@@ -1,4 +1,4 @@
-"""Exams of a learner: tests of the tasks met or of all classes, probes, one shot, open set."""
+"""Exams of a learner: tests of the tasks met or of all classes, probes, one shot, open set, codes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from everlearn.border import check_whole
+from everlearn.exam.codes import Codes, check_codes
 from everlearn.exam.marks import Mark, mark, mark_within, square_errors
 from everlearn.exam.one_shot import FACTORS, Row, class_by_class, one_shot
 from everlearn.exam.open_set import open_set
@@ -28,6 +29,7 @@ class Exam:
             tasks: how many tasks the run has; None for no end.
         """
         check_exams(stream, plan)
+        check_codes(learner, plan)
         if tasks is not None:
             most = MOST if stream.tasks is None else stream.tasks
             check_whole(tasks, "tasks", 0, most, " (as many as the stream has)")
@@ -35,6 +37,7 @@ class Exam:
         self._tests = Sheets(stream, plan.test_images, learner.device)
         self._probes = Sheets(stream, plan.probe_images, learner.device)
         self._whole = Whole(stream, learner.device)
+        self._codes = Codes(stream, learner, plan, tasks)
         self._unseen: Sheet | None = None
 
     def before(self) -> Iterator[Row]:
@@ -42,6 +45,15 @@ class Exam:
         yield from self._test(0, -1, self.plan.tested(-1, self.tasks))
         if self.plan.probe:
             yield from self.probe(0, -1)
+        if self.plan.codes:
+            yield from self._codes.probe(0, -1)
+
+    def during(self, step: int, learned: int) -> Iterator[Row]:
+        """Probe answers and codes after a step of task `learned`, each when it is due."""
+        if self.plan.probe and step % self.plan.probe == 0:
+            yield from self.probe(step, learned)
+        if self.plan.codes and step % self.plan.codes == 0:
+            yield from self._codes.probe(step, learned)
 
     def probe(self, step: int, learned: int) -> Iterator[Row]:
         """Test on a few images of every task met, while task `learned` is learned."""
@@ -58,6 +70,7 @@ class Exam:
             yield self._whole.row(self.learner, step, task.index)
         if self.plan.is_final(task.index, last) and isinstance(self.learner, Remembers):
             yield from self._finals(step, task.index, self.learner)
+        yield from self._codes.after(step, task.index)
 
     def _test(self, step: int, learned: int, tested: list[int]) -> Iterator[Row]:
         for one in mark(self.learner, self._tests.groups(tested)):
@@ -108,6 +121,11 @@ def check_exams(stream: Any, plan: Plan) -> None:
         raise ValueError(
             "whole tests all classes of a stream, and an endless one has no last; give the stream an "
             "end, as in tasks=100, or whole=0"
+        )
+    if plan.code_ahead and stream.tasks is None:
+        raise ValueError(
+            "code_ahead probes the codes of all tasks, and an endless stream has no last; give it an "
+            "end, as in tasks=100, or leave code_ahead out"
         )
     if (plan.one_shot or plan.open_set) and not isinstance(stream, Stream):
         raise ValueError(

@@ -31,6 +31,14 @@ class Plan:
     one_shot: tuple[int, ...] = setting((), "numbers of new classes to tell apart at the end")
     open_set: bool = setting(False, "tell known from unknown classes at the end")
     finals: tuple[int, ...] = setting((), "numbers of tasks after which to do as at the end, too")
+    codes: int = setting(
+        0, "train probes on codes after so many steps, before the first and after every task; never"
+    )
+    code_images: int = setting(10_000, "images a task that probes of codes are trained on")
+    code_tests: int = setting(2_000, "images a task that probes of codes are tested on, at most")
+    code_ahead: bool = setting(False, "probe the codes of all tasks from the start, met or not")
+    latents: bool = setting(False, "describe every latent of codes after every task")
+    disentanglement: bool = setting(False, "measure how codes hold factors after every task")
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -39,6 +47,9 @@ class Plan:
         check_whole(self.whole, "whole", 0, MOST, " (0: never)")
         check_whole(self.probe, "probe", 0, MOST, " (0: never)")
         check_whole(self.probe_images, "probe_images", 1, MOST)
+        check_whole(self.codes, "codes", 0, MOST, " (0: never)")
+        check_whole(self.code_images, "code_images", 1, MOST)
+        check_whole(self.code_tests, "code_tests", 1, MOST)
         for name in ("test_tasks", "test_images"):
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, 1, MOST, " (None: all)")
@@ -58,11 +69,20 @@ class Plan:
         """Whether to examine as at the end."""
         return learned == last or learned + 1 in self.finals
 
+    def is_probed(self, step: int) -> bool:
+        """Whether to probe answers or codes after a step."""
+        return any(every > 0 and step % every == 0 for every in (self.probe, self.codes))
+
     def tested(self, learned: int, tasks: int | None) -> list[int]:
         """The tasks to test after task `learned` (-1: before any): those met, and those ahead."""
         stop = learned + 1 + self.ahead
         ahead = range(learned + 1, stop if tasks is None else min(stop, tasks))
         return [*spread(learned + 1, self.test_tasks), *ahead]
+
+    def coded(self, learned: int, tasks: int | None) -> list[int]:
+        """The tasks to probe codes of, while task `learned` is learned: those met, or all of `tasks`."""
+        met = max(1, learned + 1)
+        return spread(met if tasks is None or not self.code_ahead else tasks, self.test_tasks)
 
 
 def spread(count: int, most: int | None) -> list[int]:

@@ -13,22 +13,26 @@ from everlearn.disk import write_file
 from everlearn.exam.costs import gpu_of
 from everlearn.experiments import extractor
 from everlearn.experiments.found import ORIGIN, PARTS
-from everlearn.experiments.scales import find_latents, find_scale
+from everlearn.experiments.scales import find_latents, find_scale, shorten
 from everlearn.experiments.trial import (
+    ENVIRONMENTS,
     EXTRACTOR,
     IDSPRITES,
     LATENTS,
+    WITH_DATA,
     Settings,
     Trial,
     at_scale,
 )
 from everlearn.learner import find_device
+from everlearn.presets import Preset, find_preset
 from everlearn.provenance import provenance
 from everlearn.results import Row
 from everlearn.results.folder import DONE, is_finished
 from everlearn.results.lines import encode, read_lines
 from everlearn.results.plain import plain
 from everlearn.stream import ArrayStream, Stream
+from everlearn.stream.arrays.files import data_folder
 
 # Sees the rows of one run through: rows, its folder, its name, how many tasks it has.
 Follow = Callable[[Iterable[Row], Path, str, int | None], None]
@@ -117,6 +121,16 @@ class Lab:
         """The file of the latents of 50 sprites, which are made where they are not there."""
         return extractor.have_latents(self.folder, self.device)
 
+    def lacks_data(self, trials: Iterable[Trial]) -> bool:
+        """Whether some trials need data of which no folder is known, and none was promised."""
+        if self.data or self.only or not any(trial.base in WITH_DATA for trial in trials):
+            return False
+        try:
+            data_folder()
+        except FileNotFoundError:
+            return True
+        return False
+
     def stream(self, trial: Trial, seed: int = 0) -> Any:
         """The stream that a trial learns."""
         stream = self._whole_stream(trial.base, {"seed": seed, **trial.stream})
@@ -129,26 +143,39 @@ class Lab:
             self.latents()
             data = self.folder / extractor.DATA
             return ArrayStream(extractor.NAME, data=data, val_share=0, **changes)
+        if base in ENVIRONMENTS:
+            whole: Any = find_preset(base).stream
+            return shorten(whole.with_changes(data=self.data, **changes), self.scale)
         if base:
-            raise ValueError(f"unknown base {base!r} of a trial; known: {LATENTS}, {IDSPRITES}")
+            known = ", ".join((LATENTS, IDSPRITES, *ENVIRONMENTS))
+            raise ValueError(f"unknown base {base!r} of a trial; known: {known}")
         return self.base.with_changes(**changes)
 
     def learner(self, trial: Trial, seed: int = 0) -> Any:
         """The learner of a trial at the end of its run, which is finished first."""
         self._learn(trial, seed)
-        data = self.folder / extractor.DATA
-        return runs.load_learner(self.folder / trial.folder(seed), self.device, data)
+        return runs.load_learner(
+            self.folder / trial.folder(seed), self.device, self._data(trial)
+        )
 
     def _learn(self, trial: Trial, seed: int) -> None:
         if trial.needs_extractor and self.has(trial.folder(seed)):
             return  # what it began with need not be here any more
         stream, folder = self.stream(trial, seed), self.folder / trial.folder(seed)
-        plan = replace(self.preset.plan, **trial.plan)
-        data = self.folder / extractor.DATA
-        own = {**self.preset.settings_of(trial.method), **self._settings(trial)}
+        preset, data = self._preset(trial), self._data(trial)
+        plan = replace(preset.plan, **trial.plan)
+        own = {**preset.settings_of(trial.method), **self._settings(trial)}
         rows = runs.ensure(folder, trial.method, stream, plan, self.device, data=data, **own)
         if rows is not None:
             self._follow(rows, folder, trial.folder(seed), stream.tasks)
+
+    def _preset(self, trial: Trial) -> Preset:
+        """What a trial is when it says nothing else."""
+        return find_preset(trial.base) if trial.base in ENVIRONMENTS else self.preset
+
+    def _data(self, trial: Trial) -> Path | None:
+        """Where the data lie that a trial reads when it goes on."""
+        return self.data if trial.base in ENVIRONMENTS else self.folder / extractor.DATA
 
     def _settings(self, trial: Trial) -> dict[str, Any]:
         """A trial's settings, with the extractor's file in its place."""

@@ -7,7 +7,7 @@ from typing import Any
 from everlearn.exam import Plan
 from everlearn.presets import PRESETS, Preset
 from everlearn.render.canvas import Canvas
-from everlearn.stream import Latents, Stream
+from everlearn.stream import Environments, Latents, Stream
 
 Knobs = dict[str, Any]
 
@@ -46,6 +46,8 @@ _LATENTS = {
     ),
     "small": Latents(),
 }
+# Of visual environments so many at most.
+_MOST_ENVIRONMENTS = {"tiny": {"tasks": 2, "train": 128, "test": 50, "shapes": 2}}
 
 
 def find_latents(name: str) -> Latents:
@@ -55,6 +57,14 @@ def find_latents(name: str) -> Latents:
             f"scale {name!r} has no synthetic latents; those that have: {', '.join(_LATENTS)}"
         )
     return _LATENTS[name]
+
+
+def shorten(stream: Environments, scale: str) -> Environments:
+    """Environments as a scale has them: no more of them, of images and of shapes than it allows."""
+    most = _MOST_ENVIRONMENTS.get(scale, {})
+    return stream.with_changes(
+        **{name: min(getattr(stream, name), value) for name, value in most.items()}
+    )
 
 
 def find_scale(name: str) -> Preset:

@@ -11,6 +11,10 @@ Thing = TypeVar("Thing")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 # What a trial may learn instead of the scale's sprites: synthetic latents, or those of 50 sprites.
 LATENTS, IDSPRITES = "latents", "idsprites-50"
+# Or visual environments, as a preset of this name has them: small ones without data, and in full.
+FEW_SPRITES, MANY_SPRITES = "environments", "vase-sprites"
+WITH_DATA = ("vase-a", "vase-b")
+ENVIRONMENTS = (FEW_SPRITES, MANY_SPRITES, *WITH_DATA)
 # Stands in settings for the file of the extractor that the lab has pre-trained.
 EXTRACTOR = "extractor"
 
@@ -25,7 +29,8 @@ class Trial(NamedTuple):
         plan: of the exams, likewise.
         most: tasks at most; a shorter run is the beginning of a longer one.
         label: what figures call it; the name, if empty.
-        base: what it learns: the scale's stream, if empty, or LATENTS or IDSPRITES.
+        base: what it learns: the scale's stream, if empty, or LATENTS, IDSPRITES, or a preset among
+            ENVIRONMENTS, whose plan and settings count then instead of the scale's.
     """
 
     name: str

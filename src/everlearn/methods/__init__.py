@@ -28,6 +28,7 @@ from everlearn.methods import (
     pcr,
     rehearsal_free,
     si,
+    vase,
 )
 from everlearn.settings import change_settings
 
@@ -121,6 +122,25 @@ METHODS: dict[str, Method] = {
         ar1.Settings, ar1.AR1, "generative negative replay: CWR* and generated latents as negatives"
     ),
     "bir": Method(bir.Settings, bir.BIR, "brain-inspired replay: a net that generates by feedback"),
+    "vase": Method(
+        vase.Settings, vase.VASE, "disentangled codes for life: environments, masks and dreams"
+    ),
+    "cci-vae": Method(
+        partial(vase.Settings, environments=False, dreams=False, masks=False),
+        vase.VASE,
+        "a variational autoencoder whose capacity grows: VASE with nothing against forgetting",
+    ),
+    "beta-vae": Method(
+        partial(
+            vase.Settings,
+            objective=vase.Objective(beta=4.0),
+            environments=False,
+            dreams=False,
+            masks=False,
+        ),
+        vase.VASE,
+        "a variational autoencoder whose codes are held back by a weight",
+    ),
     "gdumb": Method(gdumb.Settings, gdumb.GDumb, "a new net from a balanced memory alone"),
     "icarl": Method(
         icarl.Settings, icarl.ICaRL, "distilled sigmoids, the nearest mean of herded exemplars"

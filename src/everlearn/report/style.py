@@ -48,7 +48,9 @@ SHADES = {
 INK, FAINT, RULE, PAPER = (SHADES[name].light for name in ("ink", "faint", "rule", "paper"))
 HUES = ("blue", "vermilion", "green", "violet", "brown", "pink", "crimson", "iris")
 _MARKERS = "osD^vP*X<>ph"
-_DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1)))
+_DASHES: tuple[Dashes, ...] = (
+    "-", "--", "-.", ":", (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1)), (0, (12, 3, 3, 3)),
+)  # fmt: skip
 # A method's place is its look on every page; neighbours are compared most and differ in colour.
 _METHODS = (
     "dcl", "fine-tuning", "joint", "er", "ewc", "lwf", "dcl-plus", "der++",
@@ -61,7 +63,11 @@ _METHODS = (
 _MODES = tuple(
     f"gnr {mode}" for mode in ("none", "pr-od", "nr-od", "pr-gd", "nr-gd", "pr-rd", "nr-rd")
 )
-_KNOWN = (*_METHODS, *_MODES)
+# Methods that came when modes had their looks.
+_CODERS = ("vase", "cci-vae", "beta-vae")
+# Lines of one learner that are compared as methods are.
+_CONTEXTS = tuple(f"context {number}" for number in range(5))
+_KNOWN = (*_METHODS, *_MODES, *_CODERS, *_CONTEXTS)
 _LOOKS = len(HUES) * len(_DASHES)
 
 
@@ -109,7 +115,7 @@ def _places(methods: set[str]) -> dict[str, int]:
 
 
 def _free_place(method: str, taken: set[int]) -> int:
-    """Take a place that no method owns, else any free one; past 48 methods two look alike."""
+    """Take a place that no method owns, else any free one; past 56 methods two look alike."""
     spare, owned = range(len(_KNOWN), _LOOKS), range(len(_KNOWN))
     start = crc32(method.encode()) % len(spare)
     order = [*spare[start:], *spare[:start], *owned]

@@ -25,7 +25,7 @@ from everlearn.sheets.page import (
     tile_side,
 )
 from everlearn.sheets.walk import AnyStream, check_count, count_classes, draw_rows, walk
-from everlearn.stream import Stream, Task
+from everlearn.stream import Environments, Stream, Task
 
 SENTENCES = {
     "class": "Every task brings new classes",
@@ -76,19 +76,23 @@ def scenario_sheet(
 
 def about(stream: AnyStream) -> str:
     """Say in a sentence what comes when."""
+    extras = {"every image is seen once only": stream.online}
+    if isinstance(stream, Environments):
+        return _join("Every task is an environment", extras)
     name = stream.scenario.name
     words = SENTENCES.get(name, f"Scenario {name}")
-    extras = {
-        "every image is seen once only": stream.online,
-        f"class sizes differ by a factor of {stream.imbalance:g}": stream.imbalance > 1,
-    }
+    extras[f"class sizes differ by a factor of {stream.imbalance:g}"] = stream.imbalance > 1
     if isinstance(stream, Stream):
         extras |= {
             "some combinations of factors are kept for the test": stream.held_out is not None,
             "test images have factors of their own": stream.test_factors is not None,
             "factors depend on one another": isinstance(stream.factors, Mixture),
         }
-    words = words.format(factor=getattr(stream.scenario, "factor", ""))
+    return _join(words.format(factor=getattr(stream.scenario, "factor", "")), extras)
+
+
+def _join(words: str, extras: dict[str, bool]) -> str:
+    """A sentence and what else holds."""
     return "; ".join([words, *(more for more, holds in extras.items() if holds)])
 
 
@@ -107,10 +111,13 @@ def _measure(stream: AnyStream, right: int, floor: int) -> tuple[int, int]:
 
 
 def _line(stream: AnyStream, task: Task, images: int, side: int) -> Line:
-    focus = getattr(stream.scenario, "factor", None)
+    focus = getattr(getattr(stream, "scenario", None), "factor", None)
     rows = examples(task, images, focus)
     classes = len(count_classes(task))
     words = [f"task {task.index}", f"{classes} class{'es' if classes != 1 else ''}"]
+    if isinstance(stream, Environments):
+        environment = stream.environments[task.index]
+        words[1:] = [" ".join(environment.words) or "standing still", environment.source]
     words.append(f"{len(task.train)} images")
     if focus is not None and len(rows) and task.train.factors is not None:
         words.append(_band(focus, getattr(task.train.factors, focus)))

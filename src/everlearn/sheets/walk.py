@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from everlearn.sheets.page import TILE, tiles
-from everlearn.stream import Split, Stream, Task
-from everlearn.stream.arrays import ArrayStream
+from everlearn.stream import ArrayStream, Environments, Split, Stream, Task
 
-AnyStream = Stream | ArrayStream
+AnyStream = Stream | ArrayStream | Environments
 _AT_ONCE = 32
 
 

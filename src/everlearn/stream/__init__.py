@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 from everlearn.stream.arrays import ArrayStream
 from everlearn.stream.arrays.codec import KEY
+from everlearn.stream.environments import Environments
+from everlearn.stream.environments.spec import KEY as ENVIRONMENTS
 from everlearn.stream.gaussians import KEY as POINTS
 from everlearn.stream.gaussians import Gaussians
 from everlearn.stream.latents import KEY as LATENTS
@@ -16,6 +18,7 @@ __all__ = [
     "AnyStream",
     "ArrayStream",
     "Batch",
+    "Environments",
     "Gaussians",
     "Latents",
     "Split",
@@ -24,7 +27,7 @@ __all__ = [
     "read_stream",
 ]
 
-AnyStream: TypeAlias = Stream | ArrayStream | Gaussians | Latents
+AnyStream: TypeAlias = Stream | ArrayStream | Environments | Gaussians | Latents
 
 
 def read_stream(text: str, data: str | Path | None = None) -> AnyStream:
@@ -33,4 +36,6 @@ def read_stream(text: str, data: str | Path | None = None) -> AnyStream:
         return Gaussians.from_json(text)
     if f'"{LATENTS}"' in text:
         return Latents.from_json(text)
+    if f'"{ENVIRONMENTS}"' in text:
+        return Environments.from_json(text, data)
     return ArrayStream.from_json(text, data) if f'"{KEY}"' in text else Stream.from_json(text)

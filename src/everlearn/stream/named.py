@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from everlearn.factors import continuous_space
 from everlearn.render.canvas import Canvas
+from everlearn.stream.environments import Environments
 from everlearn.stream.latents import Latents
 from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
 from everlearn.stream.spec import Stream
@@ -11,8 +12,10 @@ from everlearn.stream.spec import Stream
 # "paper": 500 tasks x 10 classes x 5 values of 4 factors = 6,250 images a task, split 6000/150/100
 # (Dziadzio et al. 2023); "parity": the same in the original's resolution and hard edges;
 # "idsprites-50": 11 sessions of 50 shapes, 300 pictures each, to take latents of: all rows are training
-# rows, and what is tested on is for the stream of the latents to say.
-STREAMS: dict[str, Stream | Latents] = {
+# rows, and what is tested on is for the stream of the latents to say. "vase-a", "vase-b": the sequences
+# of the VASE paper (Achille et al. 2018), of data that is read when a task is made; "vase-sprites": one
+# without data.
+STREAMS: dict[str, Stream | Latents | Environments] = {
     "paper": Stream(),
     "parity": Stream(canvas=Canvas(size=224, channels=3, parity=True)),
     "small": Stream(tasks=12, canvas=Canvas(size=32)),
@@ -32,10 +35,22 @@ STREAMS: dict[str, Stream | Latents] = {
     ),
     "latents-nc": Latents(),
     "latents-nic": Latents(scenario="nic"),
+    "vase-a": Environments(),
+    "vase-b": Environments(
+        ("moving-mnist", "fashion-mnist", "inverse-fashion-mnist", "mnist", "moving-fashion-mnist")
+    ),
+    "vase-sprites": Environments(
+        (
+            "moving-sprites",
+            "scaled-turned-sprites",
+            "moving-sprites-1",
+            "inverse-moving-scaled-sprites",
+        )
+    ),
 }
 
 
-def named(name: str) -> Stream | Latents:
+def named(name: str) -> Stream | Latents | Environments:
     """Look a stream up by its name."""
     if name not in STREAMS:
         raise ValueError(f"unknown stream {name!r}; known: {', '.join(STREAMS)}")

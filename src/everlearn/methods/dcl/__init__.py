@@ -128,6 +128,11 @@ class DCL:
         with fast.evaluating(self.answering):
             return fast.forward(self.answering, images).reshape(-1, 2, 3)
 
+    def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The six numbers of each map as a code, (B, 6), which is sure: its deviation is 0."""
+        theta = self.theta(images).flatten(1)
+        return theta, torch.zeros_like(theta)
+
     def normalise(self, images: Tensor) -> Tensor:
         """Bring images to canonical form."""
         return normalise(images, self.theta(images))

@@ -14,10 +14,18 @@ from everlearn.nets.fast.optimizers import (
     set_rate,
     sgd,
 )
-from everlearn.nets.fast.passes import evaluating, forward, keeping_moments, place, steady
+from everlearn.nets.fast.passes import (
+    Narrow,
+    evaluating,
+    forward,
+    keeping_moments,
+    place,
+    steady,
+)
 from everlearn.nets.fast.step import Step, beside, both_ways
 
 __all__ = [
+    "Narrow",
     "Step",
     "adam",
     "beside",

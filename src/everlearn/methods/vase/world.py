@@ -1,0 +1,236 @@
+"""The environments met so far, and whether a batch is of one of them (eq. 6 and Algorithm 1 of VASE).
+
+Everything is a tensor that is changed in place: which environment is active is never read back from a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from everlearn.methods.vase.settings import Settings
+from everlearn.nets.atypical import hysteresis, keep_one
+
+_NEVER = -1
+_MOST = float(torch.finfo(torch.float32).max)
+
+
+class Look(NamedTuple):
+    """What a batch shows: mean error (), and atypicality and KL of each latent, (z,)."""
+
+    error: Tensor
+    alpha: Tensor
+    kl: Tensor
+
+
+class World:
+    """What is known of every environment; the first is there from the start."""
+
+    def __init__(self, settings: Settings, device: str) -> None:
+        """Begin in the first environment, where every latent applies."""
+        self.settings, most = settings, settings.most
+        self.tensors: dict[str, Tensor] = {
+            "masks": torch.ones((most, settings.z), device=device),
+            "alpha": torch.zeros((most, settings.z), device=device),
+            "kl": torch.zeros((most, settings.z), device=device),
+            "error": torch.zeros(most, device=device),
+            "alpha_spread": torch.zeros((most, settings.z), device=device),
+            "error_spread": torch.zeros(most, device=device),
+            "start": torch.zeros(most, device=device),
+            "age": torch.zeros(most, dtype=torch.int64, device=device),
+            "opened": torch.full((most,), _NEVER, dtype=torch.int64, device=device),
+            **{name: _whole(0, device) for name in ("active", "doubt", "switches", "steps")},
+            "count": _whole(1, device),
+            "told": _whole(_NEVER, device),
+            "nearest": _whole(0, device),
+            "least": torch.full((), _MOST, device=device),
+            "tried": torch.zeros(most, dtype=torch.bool, device=device),
+        }
+        self._numbers = torch.arange(most, device=device)
+
+    def __getattr__(self, name: str) -> Tensor:
+        """Each tensor by its name."""
+        try:
+            found: Tensor = self.__dict__["tensors"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return found
+
+    @property
+    def known(self) -> Tensor:
+        """Which environments there are, (most,)."""
+        return self._numbers < self.count
+
+    @property
+    def used(self) -> Tensor:
+        """Which latents say something where they apply, (most, z)."""
+        return (self.kl > self.settings.inference.least) & (self.masks > 0)
+
+    def capacity(self) -> Tensor:
+        """How many nats a code may say now; in a new environment no fewer than it said at first."""
+        own = self.settings.objective
+        grown = (at(self.age, self.active) / own.capacity_steps).clamp(max=1.0)
+        start = at(self.start, self.active)
+        return start + (own.capacity - start) * grown
+
+    def candidate(self, chances: Tensor) -> Tensor:
+        """The environment to take a batch for: the active one or, after surprises, the next to be tried.
+
+        Args:
+            chances: of every environment, (most,).
+        """
+        untried = chances.masked_fill(~self._untried(), -1.0).argmax()
+        return torch.where(self._trying(), untried, self.active)
+
+    def _untried(self) -> Tensor:
+        return self.known & ~self.tried
+
+    def _trying(self) -> Tensor:
+        return self.doubt >= self.settings.inference.patience
+
+    def _settled(self) -> Tensor:
+        inferred = self.settings.inference.switches == "inferred"
+        return (at(self.age, self.active) >= self.settings.quiet) & inferred
+
+    def turn(self, candidate: Tensor, look: Look) -> Tensor:
+        """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
+
+        A batch that surprises in the active environment is not learned. After some in a row the others are
+        tried, one a batch; where none is found in which a batch is usual, a new one is opened.
+        """
+        self.steps.add_(1)
+        if not self.settings.environments:
+            self._keep_usual(look, torch.ones_like(look.error))
+            self._mask_again(look.alpha)
+            return torch.ones_like(look.error)
+        told, trying = self.told >= 0, self._trying()
+        surprised = self._settled() & self._is_new(candidate, look)
+        learned = ~(surprised | trying | told)
+        self._keep_usual(look, learned.float())
+        self._doubt(surprised, trying, candidate)
+        self._compare(candidate, look.error, surprised | told)
+        lost = self._trying() & ~self._untried().any()
+        room = self.count < self.settings.most
+        opens = torch.where(told, self.told >= self.count, lost) & room
+        found = torch.where(told, self.told < self.count, trying & ~surprised)
+        self._settle_for(lost & ~room, look)
+        self._go(found, torch.where(told, self.told, candidate))
+        self._open(opens, look)
+        self._calm(opens | found | lost)
+        return learned.float()
+
+    def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:
+        """Count surprises in a row; remember which environments were tried."""
+        failed = (self._numbers == candidate) & surprised
+        more = torch.where(surprised, self.doubt + 1, 0)
+        self.doubt.copy_(torch.where(trying, self.doubt, more))
+        self.tried.copy_(torch.where(self._trying(), self.tried | failed, False))
+
+    def _compare(self, candidate: Tensor, error: Tensor, now: Tensor) -> None:
+        """Remember the environment in which batches that surprise had the least error."""
+        better = now & (error < self.least)
+        self.nearest.copy_(torch.where(better, candidate, self.nearest))
+        self.least.copy_(torch.where(better, error, self.least))
+
+    def _calm(self, now: Tensor) -> None:
+        self.doubt.masked_fill_(now, 0)
+        self.tried.masked_fill_(now, False)
+        self.told.fill_(_NEVER)
+        self.least.copy_(torch.where(self.doubt > 0, self.least, _MOST))
+
+    def opened_now(self) -> Tensor:
+        """Which environment was opened by the last batch, (most,)."""
+        return self.opened == self.steps
+
+    def _unusual(self, candidate: Tensor, alpha: Tensor) -> Tensor:
+        """Which latents do not apply to a batch, if its environment is the candidate, (z,)."""
+        own = self.settings.inference
+        rise = (own.spreads * at(self.alpha_spread, candidate)).clamp(min=own.rise)
+        usual = (at(self.alpha, candidate) + rise).clamp(min=own.limit)
+        # A latent that is masked there is always unusual there: what is usual says nothing.
+        return alpha > torch.where(at(self.masks, candidate) > 0, usual, own.limit)
+
+    def _is_new(self, candidate: Tensor, look: Look) -> Tensor:
+        """Whether a batch is too hard in an environment, or its latents are not those that apply there."""
+        own, usual = self.settings.inference, at(self.error, candidate)
+        more = (own.spreads * at(self.error_spread, candidate)).maximum((own.kappa - 1) * usual)
+        hard = look.error > usual + more
+        strange = self._unusual(candidate, look.alpha) & at(self.used, candidate)
+        return hard | (strange.any() & self.settings.masks)
+
+    def _keep_usual(self, look: Look, share: Tensor) -> None:
+        """Move the slow means of the active environment towards what a batch of it shows; and its age."""
+        age = at(self.age, self.active)
+        rate = share * (1 / (age + 1)).clamp(min=1 / self.settings.inference.slow)
+        here = self._numbers == self.active
+        pairs = [
+            (self.error_spread, (look.error - self.error).abs()),
+            (self.alpha_spread, (look.alpha - self.alpha).abs()),
+            (self.error, look.error), (self.alpha, look.alpha), (self.kl, look.kl),
+        ]  # fmt: skip
+        for mean, value in pairs:
+            chosen = here if mean.ndim == 1 else here[:, None]
+            mean.copy_(torch.where(chosen, mean + rate * (value - mean), mean))
+        self.age.add_(here * share.to(torch.int64))
+
+    def _mask_again(self, alpha: Tensor) -> None:
+        """Masks without environments: of the batch, with memory."""
+        own = self.settings.inference
+        if self.settings.masks:
+            settled = at(self.age, self.active) >= self.settings.quiet
+            found = hysteresis(self.masks[0], alpha, own.low, own.high)
+            self.masks[0] = torch.where(settled, found, self.masks[0])
+
+    def _settle_for(self, now: Tensor, look: Look) -> None:
+        """Take a batch as usual in the active environment: it fits nowhere, and there is no room."""
+        here = (self._numbers == self.active) & now
+        self.error.copy_(torch.where(here, look.error, self.error))
+        self.alpha.copy_(torch.where(here[:, None], look.alpha, self.alpha))
+
+    def _open(self, now: Tensor, look: Look) -> None:
+        """Open an environment whose latents are those that are not unusual in this batch."""
+        here = (self._numbers == self.count) & now
+        mask = keep_one((~self._unusual(self.active, look.alpha)).float(), look.alpha)
+        if not self.settings.masks:
+            mask = torch.ones_like(mask)
+        self.masks.copy_(torch.where(here[:, None], mask, self.masks))
+        says = (mask * look.kl).sum().clamp(max=self.settings.objective.capacity)
+        self.start.copy_(torch.where(here, says, self.start))
+        self.opened.copy_(torch.where(here, self.steps, self.opened))
+        self.active.copy_(torch.where(now, self.count, self.active))
+        self.count.add_(now)
+        self.switches.add_(now)
+
+    def _go(self, now: Tensor, place: Tensor) -> None:
+        self.switches.add_(now & (place != self.active))
+        self.active.copy_(torch.where(now, place, self.active))
+
+    def tell(self, number: int) -> None:
+        """Say that the next batch is of an environment, by number; one that is not there is opened."""
+        self.told.fill_(number)
+
+    def notes(self) -> dict[str, float | Tensor]:
+        """How many environments there are, which is active, and when each was opened."""
+        opened = torch.where(self.opened >= 0, self.opened.double(), torch.nan)
+        return {
+            "environments": self.count,
+            "active": self.active,
+            "switches": self.switches,
+            **{f"opened_{number}": opened[number] for number in range(1, self.settings.most)},
+        }
+
+    def load(self, tensors: dict[str, Any]) -> None:
+        """Go on from what was known."""
+        for name, tensor in self.tensors.items():
+            tensor.copy_(tensors[name])
+
+
+def at(values: Tensor, place: Tensor) -> Tensor:
+    """The row of an environment whose number () lies on a device; plain indexing would wait for it."""
+    return values.index_select(0, place.reshape(1))[0]
+
+
+def _whole(value: int, device: str) -> Tensor:
+    return torch.tensor(value, dtype=torch.int64, device=device)

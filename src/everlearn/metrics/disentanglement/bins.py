@@ -1,0 +1,45 @@
+"""Bins of equal width, on a line and on a circle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from everlearn.metrics.rows import Floats, Ints
+
+# A value this close below an edge, as a share of the whole width, has met it: rounding moves none.
+_EDGE = 1e-9
+
+
+def bin_line(values: Floats, bins: int) -> Ints:
+    """Number the bins between the lowest and the highest value along the first axis; all 0 if equal."""
+    low, width = values.min(axis=0), np.ptp(values, axis=0)
+    return _number((values - low) / np.where(width > 0, width, 1.0), bins)
+
+
+def bin_circle(angles: Floats, bins: int) -> Ints:
+    """Number the bins of angles (P,), radians: of the whole circle from 0 on, or of an arc of it.
+
+    Where no angle lies in some arc wider than a bin, the bins divide the rest of the circle, so that
+    a factor that turns a little is seen as finely as one that turns around.
+    """
+    turns = np.mod(angles / (2 * math.pi), 1.0)
+    start, width = _occupied(np.unique(turns), bins)
+    if width < _EDGE:
+        return np.zeros(len(angles), np.int64)
+    return _number(np.mod(turns - start + _EDGE, 1.0) / width, bins)
+
+
+def _occupied(turns: Floats, bins: int) -> tuple[float, float]:
+    """Where the arc that holds all of some rising turns begins, and how long it is."""
+    gaps = np.diff(turns, append=turns[0] + 1)
+    if gaps.max() <= 1 / bins:
+        return 0.0, 1.0
+    # Of equal gaps, as on a grid, take the one across 0.
+    widest = len(gaps) - 1 if gaps[-1] >= gaps.max() - _EDGE else int(gaps.argmax())
+    return float(turns[(widest + 1) % len(turns)]), float(1 - gaps[widest])
+
+
+def _number(shares: Floats, bins: int) -> Ints:
+    return np.minimum(np.floor(shares * bins + _EDGE), bins - 1).astype(np.int64)

@@ -1,0 +1,410 @@
+"""The environments of VASE on given batches: what surprises, is opened, found again, masked and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from everlearn.methods.vase import Settings
+from everlearn.methods.vase.world import Look, World, at
+from everlearn.settings import change_settings
+
+# Ten quiet batches; then 1.5 times the usual error surprises, or a used latent over 0.6 and over 0.3 more.
+FEW = {"z": 4, "most": 4, "capacity": 8.0, "capacity_steps": 20, "quiet": 10}
+
+
+def make(**changes: Any) -> World:
+    return World(change_settings(Settings(), FEW | changes, "vase"), "cpu")
+
+
+def look(error: float = 10.0, alpha: float = 0.1, kl: float = 1.0, **numbers: float) -> Look:
+    """A batch whose latents are all alike, but for some: a2=5.0 is the atypicality of latent 2."""
+    shown = torch.full((4,), alpha), torch.full((4,), kl)
+    for name, value in numbers.items():
+        shown["ak".index(name[0])][int(name[1])] = value
+    return Look(torch.tensor(error), *shown)
+
+
+def show(
+    world: World, batch: Look, times: int = 1, chances: Sequence[float] = (1, 1, 1, 1)
+) -> list[bool]:
+    """Show a batch some times; whether it was learned each time."""
+    likely = torch.tensor(chances[: world.settings.most], dtype=torch.float32)
+    return [bool(world.turn(world.candidate(likely), batch)) for _ in range(times)]
+
+
+def visit(
+    world: World, kind: int, times: int, chances: Sequence[float] = (1, 1, 1, 1)
+) -> list[int]:
+    """Show batches of error 10 in the environment of their kind, more elsewhere; list the active ones."""
+    found, likely = [], torch.tensor(chances[: world.settings.most], dtype=torch.float32)
+    for _ in range(times):
+        place = world.candidate(likely)
+        world.turn(place, look(10.0 if place == kind else 50.0 + 10 * abs(int(place) - kind)))
+        found.append(int(world.active))
+    return found
+
+
+def settled(count: int = 1, **changes: Any) -> World:
+    """A world that has met so many environments, 30 batches each; the last is active."""
+    world = make(**changes)
+    for kind in range(count):
+        visit(world, kind, 30 + (1 + kind if kind else 0))
+    assert world.age[:count].tolist() == [30] * count
+    return world
+
+
+def changed(before: dict[str, Tensor], world: World) -> set[str]:
+    return {name for name, old in before.items() if not torch.equal(old, world.tensors[name])}
+
+
+def kept(world: World) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in world.tensors.items()}
+
+
+def test_it_begins_in_one_environment_where_all_latents_apply() -> None:
+    world = make()
+    assert (world.count, world.active, world.switches) == (1, 0, 0)
+    assert world.masks.all()
+    assert world.known.tolist() == [True, False, False, False]
+    assert world.opened.tolist() == [-1] * 4
+
+
+def test_usual_batches_are_learned_and_change_no_environment() -> None:
+    world = make()
+    assert all(show(world, look(), 200))
+    assert (world.count, world.active, world.doubt, world.switches) == (1, 0, 0, 0)
+
+
+def test_what_is_usual_is_a_mean_at_first_and_then_a_slow_one() -> None:
+    world, errors = make(slow=3), torch.tensor([4.0, 6.0, 11.0, 3.0, 9.0])
+    expected = 0.0
+    for number, error in enumerate(errors.tolist()):
+        show(world, look(error, alpha=error / 10, kl=error / 5))
+        expected += (error - expected) / min(number + 1, 3)
+    assert world.error[0] == pytest.approx(expected)
+    assert world.alpha[0].tolist() == pytest.approx([expected / 10] * 4)
+    assert world.kl[0].tolist() == pytest.approx([expected / 5] * 4)
+    assert not world.error[1:].any()
+    assert world.age.tolist() == [5, 0, 0, 0]
+
+
+@pytest.mark.parametrize("hard", [look(16.0), look(a2=0.7)])
+def test_nothing_surprises_before_the_quiet_steps_are_over(hard: Look) -> None:
+    world = make()
+    show(world, look(), 8)
+    assert show(world, hard, 2) == [True] * 2
+    assert world.count == 1
+    world = make(spreads=0)
+    show(world, look(), 10)
+    assert show(world, hard) == [False]
+
+
+def test_no_quiet_steps_of_its_own_are_those_until_capacity_is_full() -> None:
+    world = make(quiet=None, spreads=0)
+    show(world, look(), 19)
+    assert show(world, look(99.0)) == [True]
+    world = make(quiet=None, spreads=0)
+    show(world, look(), 20)
+    assert show(world, look(99.0)) == [False]
+
+
+def test_the_error_must_be_over_kappa_times_the_usual() -> None:
+    for error, learned in [(14.9, True), (15.1, False)]:
+        assert show(settled(spreads=0), look(error)) == [learned]
+
+
+def test_the_error_must_be_far_over_the_usual_by_its_own_spread() -> None:
+    """Errors of 5 and 15 in turn: 10 on average, 5 from it; 5 times so far is 35."""
+    for error, learned in [(30.0, True), (40.0, False)]:
+        world = make(kappa=1.0, slow=10**6)
+        for _ in range(200):
+            show(world, look(5.0))
+            show(world, look(15.0))
+        assert world.error_spread[0] == pytest.approx(5, rel=0.05)
+        assert show(world, look(error)) == [learned]
+
+
+@pytest.mark.parametrize(
+    ("batch", "learned"),
+    [
+        (look(a1=0.59), True),  # below the limit
+        (look(a1=0.61), False),
+        (look(a1=9.0, k1=1.0), False),
+    ],
+)
+def test_a_latent_must_be_over_the_limit(batch: Look, learned: bool) -> None:
+    assert show(settled(spreads=0), batch) == [learned]
+
+
+def test_a_latent_must_be_over_its_own_usual_too() -> None:
+    """Usual is 0.5: 0.8 is a rise of 0.3."""
+    for alpha, learned in [(0.79, True), (0.82, False)]:
+        world = make(spreads=0)
+        show(world, look(a1=0.5), 30)
+        assert show(world, look(a1=alpha)) == [learned]
+
+
+def test_a_latent_that_says_nothing_surprises_nobody() -> None:
+    world = make(spreads=0)
+    show(world, look(k1=0.04), 30)
+    assert world.used[0].tolist() == [True, False, True, True]
+    assert show(world, look(a1=9.0, k1=0.04), 5) == [True] * 5
+
+
+def test_without_masks_latents_surprise_nobody() -> None:
+    assert show(settled(masks=False), look(a1=9.0), 5) == [True] * 5
+
+
+def test_a_surprising_batch_is_not_learned_and_what_is_usual_stays() -> None:
+    """Pitfall 6: one wrong batch would ruin kappa."""
+    world = settled()
+    before = kept(world)
+    assert show(world, look(50.0)) == [False]
+    assert changed(before, world) == {"steps", "doubt", "least"}
+
+
+def test_one_surprise_alone_changes_nothing() -> None:
+    world = settled()
+    for _ in range(10):
+        assert show(world, look(50.0)) == [False]
+        assert show(world, look(10.0)) == [True]
+    assert (world.count, world.doubt) == (1, 0)
+
+
+@pytest.mark.parametrize("patience", [1, 2, 5])
+def test_so_many_surprises_in_a_row_open_an_environment(patience: int) -> None:
+    world = settled(patience=patience)
+    show(world, look(50.0), patience - 1)
+    assert (world.count, world.active) == (1, 0)
+    assert show(world, look(50.0)) == [False]
+    assert (world.count, world.active, world.switches, world.doubt) == (2, 1, 1, 0)
+    assert world.opened.tolist() == [-1, 30 + patience, -1, -1]
+    assert world.opened_now().tolist() == [False, True, False, False]
+    assert show(world, look(50.0)) == [True]
+    assert not world.opened_now().any()
+    assert world.age.tolist() == [30, 1, 0, 0]
+
+
+def test_a_new_environment_has_what_is_usual_of_its_own() -> None:
+    world = settled()
+    show(world, look(50.0, alpha=0.2), 2 + 7)
+    assert world.error.tolist() == pytest.approx([10, 50, 0, 0])
+    assert world.alpha[:, 0].tolist() == pytest.approx([0.1, 0.2, 0, 0])
+    assert world.age.tolist() == [30, 7, 0, 0]
+
+
+def test_v9_a_new_environment_masks_the_latents_that_are_unusual() -> None:
+    world = settled()
+    show(world, look(a2=3.0), 2)
+    assert world.masks.tolist() == [[1] * 4, [1, 1, 0, 1], [1] * 4, [1] * 4]
+
+
+def test_v11_a_mask_stays_as_it_was_when_the_environment_was_opened() -> None:
+    world = settled()
+    show(world, look(a2=3.0), 2)
+    show(world, look(alpha=5.0, a2=0.0), 9)  # still quiet
+    show(world, look(), 50)
+    assert world.masks[:2].tolist() == [[1] * 4, [1, 1, 0, 1]]
+
+
+def test_v11_one_latent_is_left_where_all_are_unusual() -> None:
+    world = settled()
+    show(world, look(alpha=3.0, a1=2.0), 2)
+    assert world.masks[1].tolist() == [0, 1, 0, 0]
+
+
+def test_a_latent_masked_in_one_environment_can_apply_in_the_next() -> None:
+    world = settled()
+    show(world, look(a2=3.0), 2 + 12)
+    show(world, look(90.0, a2=0.1), 3)
+    assert world.count == 3
+    assert world.masks[2].tolist() == [1] * 4
+
+
+def test_a_latent_masked_in_one_environment_is_no_reason_to_leave_it() -> None:
+    world = settled()
+    show(world, look(a2=3.0), 2 + 12)
+    assert world.active == 1
+    assert show(world, look(a2=9.0), 3) == [True] * 3
+
+
+def test_without_masks_all_latents_apply_in_a_new_environment() -> None:
+    world = settled(masks=False)
+    show(world, look(90.0, a2=3.0), 2)
+    assert world.count == 2
+    assert world.masks.all()
+
+
+def test_v6_capacity_grows_from_nothing_in_the_first_environment() -> None:
+    world, found = make(), []
+    for _ in range(30):
+        found.append(float(world.capacity()))
+        show(world, look())
+    assert found == pytest.approx([min(step / 20, 1) * 8 for step in range(30)])
+
+
+def test_v6_capacity_starts_at_what_latents_that_apply_say_in_a_new_one() -> None:
+    world = settled()
+    show(world, look(kl=0.5, a2=3.0), 2)
+    found = []
+    for _ in range(30):
+        found.append(float(world.capacity()))
+        show(world, look())
+    assert found == pytest.approx([1.5 + 6.5 * min(step / 20, 1) for step in range(30)])
+
+
+def test_v6_capacity_is_at_most_the_full_one() -> None:
+    world = settled()
+    show(world, look(50.0, kl=9.0), 2)
+    assert world.capacity() == 8  # they said 36
+
+
+def test_v6_each_environment_has_a_capacity_of_its_own() -> None:
+    world = settled()
+    visit(world, 1, 2 + 12)
+    assert world.capacity() == pytest.approx(4 + 4 * 12 / 20)
+    visit(world, 0, 3)
+    assert (world.active, world.capacity()) == (0, 8)
+    visit(world, 1, 3 + 2)
+    assert world.capacity() == pytest.approx(4 + 4 * 14 / 20)
+
+
+def test_a_new_environment_is_lent_from_the_one_that_was_least_wrong() -> None:
+    """Errors of 70 in the first, 60 in the second, 80 in the third: of any kind that is none of them."""
+    world = settled(3)
+    for error in (80.0, 80.0, 70.0, 60.0):
+        assert world.count == 3
+        show(world, look(error), chances=(0.6, 0.4, 0, 0))
+    assert (world.count, world.nearest) == (4, 1)
+
+
+def test_what_was_least_wrong_before_is_forgotten() -> None:
+    world = settled(2)
+    show(world, look(20.0))  # a surprise alone, in the second
+    visit(world, 1, 1)
+    for error in (80.0, 80.0, 70.0):
+        show(world, look(error))
+    assert (world.count, world.nearest) == (3, 0)
+
+
+def test_v8_a_known_environment_is_found_again_and_none_is_opened() -> None:
+    world = settled(2)
+    assert visit(world, 0, 5) == [1, 1, 0, 0, 0]
+    assert (world.count, world.switches, world.doubt) == (2, 2, 0)
+    assert world.age.tolist() == [30 + 2, 30, 0, 0]  # what it was found by is not learned
+    assert visit(world, 1, 5) == [0, 0, 1, 1, 1]
+    assert (world.count, world.switches) == (2, 3)
+
+
+def test_environments_are_tried_in_the_order_of_the_classifier() -> None:
+    for chances, batches in [([0.5, 0.3, 0.2, 0], 3), ([0.3, 0.5, 0.2, 0], 4), ([0, 0, 0, 1], 3)]:
+        found = visit(settled(3), 0, 5, chances)
+        assert found == [2] * (batches - 1) + [0] * (6 - batches)
+
+
+def test_what_is_not_known_is_never_tried() -> None:
+    world, unknown = settled(2), torch.tensor([0.0, 0.0, 0.4, 0.6])
+    for _ in range(3):
+        place = world.candidate(unknown)
+        assert place < 2
+        world.turn(place, look(90.0))
+    assert world.count == 3
+
+
+def test_a_batch_is_of_the_active_environment_until_it_surprises() -> None:
+    world = settled(2)
+    assert world.candidate(torch.tensor([1.0, 0.0, 0.0, 0.0])) == 1
+
+
+def test_when_there_is_no_room_nothing_is_opened_and_learning_goes_on() -> None:
+    world = settled(2, most=2)
+    assert show(world, look(90.0, alpha=2.0), 4) == [False, False, False, True]
+    assert all(show(world, look(90.0, alpha=2.0), 30))
+    assert (world.count, world.active, world.switches) == (2, 1, 1)
+    assert world.masks.all()
+    assert world.age.tolist() == [30, 61]
+
+
+def test_a_world_of_one_environment_never_changes() -> None:
+    world = settled(1, most=1)
+    assert show(world, look(90.0), 4) == [False, False, True, True]
+    assert (world.count, world.active, world.switches) == (1, 0, 0)
+
+
+def test_told_environments_are_opened_and_gone_to_and_surprise_nobody() -> None:
+    world = make(switches="told")
+    show(world, look(), 30)
+    assert show(world, look(90.0), 5) == [True] * 5
+    world.tell(1)
+    assert show(world, look(90.0, a2=3.0), 3) == [False, True, True]
+    assert (world.count, world.active, world.opened[1]) == (2, 1, 36)
+    assert world.masks[1].tolist() == [1, 1, 0, 1]
+    world.tell(0)
+    assert show(world, look(), 2) == [False, True]
+    assert (world.count, world.active, world.switches) == (2, 0, 2)
+    world.tell(0)
+    show(world, look())
+    assert (world.count, world.active, world.switches) == (2, 0, 2)
+
+
+def test_what_is_told_counts_from_the_first_step() -> None:
+    world = make(switches="told")
+    world.tell(1)
+    show(world, look())
+    assert (world.count, world.active, world.nearest) == (2, 1, 0)
+
+
+def test_told_of_more_than_there_is_room_for_it_stays() -> None:
+    world = make(switches="told", most=2)
+    for number in (1, 2, 3):
+        world.tell(number)
+        show(world, look(), 2)
+    assert (world.count, world.active) == (2, 1)
+    assert world.age[1] == 3  # the batch with which it was told is not learned
+
+
+def test_without_environments_masks_follow_each_batch_with_memory() -> None:
+    world = make(environments=False)
+    assert all(show(world, look(a1=2.0), 9))
+    assert world.masks[0].all()  # still quiet
+    for alpha, applies in [(2.0, 0), (0.7, 0), (0.4, 1), (0.7, 1), (0.9, 0)]:
+        assert show(world, look(error=900.0, a1=alpha)) == [True]
+        assert world.masks[0].tolist() == [1, applies, 1, 1]
+    assert (world.count, world.active) == (1, 0)
+    assert world.masks[1:].all()
+
+
+def test_with_neither_environments_nor_masks_nothing_is_masked() -> None:
+    world = make(environments=False, masks=False)
+    assert all(show(world, look(alpha=9.0), 30))
+    assert world.masks.all()
+
+
+def test_it_notes_what_was_opened_when() -> None:
+    world = settled(2)
+    notes = {name: float(value) for name, value in world.notes().items()}
+    assert (notes.pop("environments"), notes.pop("active"), notes.pop("switches")) == (2, 1, 1)
+    assert notes.pop("opened_1") == 32
+    assert set(notes) == {"opened_2", "opened_3"}
+    assert all(value != value for value in notes.values())  # never
+
+
+@pytest.mark.parametrize("shown", [0, 1, 2, 3, 4])
+def test_it_goes_on_in_the_midst_of_doubt(shown: int) -> None:
+    whole, second = settled(3), make()
+    visit(whole, 3, shown)
+    second.load(kept(whole))
+    assert visit(whole, 3, 20) == visit(second, 3, 20)
+    assert not changed(kept(whole), second)
+    assert whole.count == 4
+
+
+def test_names_that_are_no_tensors_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="mask_"):
+        make().mask_  # noqa: B018
+    assert at(torch.tensor([3.0, 4.0]), torch.tensor(1)) == 4

@@ -79,16 +79,7 @@ _NIC = {
 }
 _POINTS = {"net": "mlp", "optimizer": "sgd", "rate": 0.05, "final_rate": None, "batch_size": 32}
 _CODERS = ("vase", "cci-vae", "beta-vae")
-# What codes are learned with on one GPU, and of how many images an environment: 4,500 steps.
-_CODES: dict[str, Any] = {
-    "batch_size": 128,
-    "epochs": 5,
-    "gamma": 10.0,
-    "capacity": 40.0,
-    "capacity_steps": 2000,
-}
-_IMAGES = 115_200
-_STEPS = _IMAGES * _CODES["epochs"] // _CODES["batch_size"]
+_LONG, _SHORT = 6000, 4000  # steps an environment on one GPU, of few environments and of many
 _FEW_CODES = {
     "net": "vase-flat",
     "z": 10,
@@ -111,13 +102,19 @@ def _halved(own: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return dict.fromkeys(_HALVED, own) | frozen
 
 
-def _of_codes(name: str) -> Preset:
-    """A stream of environments in full, its codes probed four times an environment."""
+def _of_codes(name: str, steps: int) -> Preset:
+    """A stream of environments in full, its codes probed four times an environment.
+
+    Every image is seen five times, in batches of 64; capacity grows for 3/5 of an environment.
+    """
     return Preset(
-        STREAMS[name].with_changes(train=_IMAGES),
-        Plan(codes=_STEPS // 4, code_ahead=True, latents=True),
+        STREAMS[name].with_changes(train=64 * steps // 5),
+        Plan(codes=steps // 4, code_ahead=True, latents=True),
         {},
-        {**dict.fromkeys(_CODERS, _CODES), "gdumb": {"batch_size": 256, "epochs": 64}},
+        {
+            **{coder: {"capacity_steps": 3 * steps // 5} for coder in _CODERS},
+            "gdumb": {"batch_size": 256, "epochs": 64},
+        },
         "visual environments of 64 pixels, for methods that make codes, on one GPU",
     )
 
@@ -224,7 +221,9 @@ PRESETS: dict[str, Preset] = {
         },
         "visual environments of 32 pixels, for methods that make codes, in a minute on a CPU",
     ),
-    **{name: _of_codes(name) for name in ("vase-a", "vase-b", "vase-sprites")},
+    "vase-a": _of_codes("vase-a", _LONG),
+    "vase-b": _of_codes("vase-b", _SHORT),
+    "vase-sprites": _of_codes("vase-sprites", _SHORT),
 }
 
 

@@ -26,8 +26,9 @@ from .conftest import IMAGES, learn, same
 STREAM = IMAGES.with_changes(tasks=3)  # eight steps a task
 TASKS = list(STREAM)
 FEW = {
-    "net": "vase-flat", "z": 5, "most": 3, "batch_size": 16, "rate": 1e-3,
+    "net": "vase-flat", "z": 5, "most": 3, "batch_size": 16, "epochs": 1, "rate": 1e-3,
     "gamma": 20.0, "capacity": 3.0, "capacity_steps": 6, "tau": 3,
+    "encoder_weight": 1.0, "decoder_weight": 1.0,
 }  # fmt: skip
 TOLD = {"switches": "told"}
 # So easily surprised that every task, and more, opens an environment.
@@ -89,7 +90,7 @@ def test_v2_with_nothing_unmasked_codes_say_nothing_and_noise_is_drawn() -> None
     expected = error + 20 * (0 - 3.0) ** 2 + named
     torch.testing.assert_close(learner._learn_batch(False, images, noise, draws), expected)
     assert not any(weight.grad.any() for weight in encoder(learner))
-    assert all(weight.grad.any() for weight in learner.net.hand.parameters())
+    assert all(weight.grad.any() for weight in learner.net.brush.parameters())
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,8 @@ def test_v6_and_v11_capacity_never_falls_in_an_environment_and_all_applies_in_th
 def test_v9_the_latent_of_a_factor_that_stands_still_off_centre_is_masked() -> None:
     """An encoder whose latents are the first pixels, which are uniform, so that they fill the prior."""
     learner = make(rate=0.0, quiet=30, batch_size=64, dreams=False)
-    images, (noise, draws) = torch.rand(40, 64, 1, 16, 16), noises(learner)
+    images = torch.rand(40, 64, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    noise, draws = noises(learner)
 
     def encode(given: Tensor) -> Code:
         mean = (12 * 0.99) ** 0.5 * (given[:, 0, 0, :5] - 0.5)
@@ -276,7 +278,8 @@ def test_dreams_are_of_known_environments_but_the_active_one() -> None:
 
 def test_an_environment_is_not_dreamt_of_before_a_snapshot_knows_it() -> None:
     learner = make(most=5)
-    dreamer, world, inputs = learner.dreamer, learner.world, (*torch.zeros(2, 9, 5), torch.rand(9))
+    dreamer, world = learner.dreamer, learner.world
+    inputs = (*torch.zeros(2, 9, 5), torch.linspace(0, 0.99, 9))
     world.count.fill_(2)
     dreamer.sync()
     world.count.fill_(3)
@@ -293,7 +296,7 @@ def test_masked_numbers_of_dreams_are_noise() -> None:
     world.active.fill_(1)
     world.masks[0] = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0])
     dreamer.sync()
-    z, noise = torch.randn(2, 9, 5)
+    z, noise = torch.arange(90.0).reshape(2, 9, 5)
     dream = dreamer.dream(z, noise, torch.zeros(9))
     assert torch.equal(
         dream.z, torch.stack([z[:, 0], noise[:, 1], z[:, 2], noise[:, 3], z[:, 4]], 1)
@@ -376,6 +379,21 @@ def test_images_are_placed_by_their_error_or_by_the_classifier() -> None:
     assert other.environment(images) == 1
 
 
+def test_images_are_not_placed_where_their_latents_do_not_apply_unless_that_is_everywhere() -> None:
+    learner = learn(make(**TOLD), TASKS)
+    images, world = some(0), learner.world
+    best = learner.environment(images)
+    world.kl.fill_(1.0)
+    world.alpha.fill_(9.0)
+    world.alpha_spread.zero_()
+    assert learner.environment(images) == best
+    world.alpha[best], learner.net.mean.bias.data[:] = 0.0, 2.0
+    assert learner.environment(images) != best
+    world.alpha.zero_()
+    errors = torch.stack([learner._errors_in(images, place).mean() for place in torch.arange(3)])
+    assert learner.environment(images) == errors.argmin()
+
+
 def test_errors_are_those_of_images_drawn_from_codes_in_their_environment() -> None:
     learner = learn(make(**TOLD), TASKS)
     images = some(0)
@@ -401,13 +419,23 @@ def test_codes_drawn_from_have_their_moments_and_noise_where_they_are_masked() -
     torch.testing.assert_close(z.std(0), deviation, atol=0.05, rtol=0)
 
 
-def test_masks_and_what_is_used_are_those_of_the_environment_found() -> None:
+def test_masks_are_those_of_the_environment_found() -> None:
+    learner = learn(make(**TOLD, guess="classifier"), TASKS)
+    with torch.no_grad():
+        learner.net.place.bias[1] = 99.0
+    learner.world.masks[1] = torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0])
+    assert learner.mask(some(0)).tolist() == [True, False, True, True, False]
+
+
+def test_latents_are_used_that_the_decoder_needs_and_that_apply() -> None:
+    """A decoder that heeds the first two latents alone, one of which is masked."""
     learner = learn(make(**TOLD), TASKS)
-    images, world = some(1), learner.world
-    world.masks[:, 1] = 0.0
-    world.kl.copy_(torch.tensor([0.04, 1.0, 0.06, 0.0, 2.0]))
-    assert learner.mask(images).tolist() == [True, False, True, True, True]
-    assert learner.used(images).tolist() == [False, False, True, False, True]
+    with torch.no_grad():
+        learner.net.told.weight[:, 2:5] = 0.0
+        learner.net.told.weight[:, :2] *= 50
+    assert learner.used(some(1)).tolist() == [True, True, False, False, False]
+    learner.world.masks[:, 1] = 0.0
+    assert learner.used(some(1)).tolist() == [True, False, False, False, False]
 
 
 def test_the_class_is_that_of_the_nearest_mean_of_codes() -> None:
@@ -430,6 +458,16 @@ def make_codes(learner: Any, index: int) -> Any:
     """Codes as a learner made them when it had ended a task."""
     before = learn(make(**TOLD), TASKS[: index + 1])
     return lambda images: before.codes(images)[0]
+
+
+def test_the_means_of_classes_that_come_back_are_made_anew() -> None:
+    learner = learn(make(**TOLD), [TASKS[0], TASKS[1], TASKS[0]])
+    batch = TASKS[0].train.batch(slice(None))
+    codes = learner.codes(batch.images)[0]
+    for label in TASKS[0].classes:
+        found = learner.readout.sums[label] / learner.readout.counts[label]
+        expected = codes[batch.labels == label].double().mean(0)
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
 
 
 def test_the_class_means_move_nothing() -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from everlearn import Canvas
 from everlearn.methods import build
+from everlearn.presets import PRESETS
 from everlearn.stream.named import named
 from everlearn.stream.task import Split, Task
 
@@ -24,10 +25,7 @@ from .conftest import learn
 
 pytestmark = pytest.mark.slow
 
-SMALL = {
-    "net": "vase-flat", "z": 10, "most": 5, "batch_size": 64, "epochs": 1, "rate": 1e-3,
-    "gamma": 20.0, "capacity": 12.0, "capacity_steps": 360, "tau": 100, "limit": 0.35,
-}  # fmt: skip
+SMALL = PRESETS["environments"].settings_of("vase")
 # Of noise there is nothing to say, and a code that may say much tells its levels apart by itself.
 NOISE = SMALL | {"capacity": 0.5, "capacity_steps": 100, "quiet": 100}
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -89,7 +87,7 @@ def test_v7_three_environments_are_found_within_five_batches_and_no_more(device:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_v8_environments_that_come_back_are_recognised(device: str) -> None:
-    stream = Levels((0.1, 0.5, 0.1, 0.5), 150)
+    stream = Levels((0.1, 0.5, 0.1, 0.5), 300)
     learner = build("vase", stream, device, **NOISE)
     for number, task in enumerate(stream):
         active = [int(learner.world.active) for _ in learner.learn(task)]
@@ -107,7 +105,7 @@ def environments() -> Any:
     try:
         return list(stream), stream
     except FileNotFoundError as problem:
-        pytest.skip(str(problem))
+        pytest.skip(f"needs real data: {problem}")
 
 
 def go_on(learner: Any, tasks: Iterable[Task], images: Tensor) -> float:

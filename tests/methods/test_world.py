@@ -275,11 +275,11 @@ def test_v6_each_environment_has_a_capacity_of_its_own() -> None:
 
 
 def test_a_new_environment_is_lent_from_the_one_that_was_least_wrong() -> None:
-    """Errors of 70 in the first, 60 in the second, 80 in the third: of any kind that is none of them."""
+    """Errors of 80 in the third, which is active, 60 in the second, tried next, and 70 in the first."""
     world = settled(3)
-    for error in (80.0, 80.0, 70.0, 60.0):
+    for error in (80.0, 80.0, 60.0, 70.0):
         assert world.count == 3
-        show(world, look(error), chances=(0.6, 0.4, 0, 0))
+        show(world, look(error), chances=(0.4, 0.6, 0, 0))
     assert (world.count, world.nearest) == (4, 1)
 
 
@@ -299,6 +299,26 @@ def test_v8_a_known_environment_is_found_again_and_none_is_opened() -> None:
     assert world.age.tolist() == [30 + 2, 30, 0, 0]  # what it was found by is not learned
     assert visit(world, 1, 5) == [0, 0, 1, 1, 1]
     assert (world.count, world.switches) == (2, 3)
+
+
+def test_a_batch_is_tried_by_what_is_usual_there() -> None:
+    """An error of 30 is too much where 10 is usual, though little where 50 is."""
+    world = settled()
+    show(world, look(50.0), 2 + 30)
+    assert world.error[:2].tolist() == pytest.approx([10, 50])
+    show(world, look(400.0), 2)
+    assert world.doubt == 2
+    show(world, look(30.0))
+    assert (world.count, world.active) == (3, 2)
+
+
+def test_latents_are_strange_where_they_are_used_and_unusual() -> None:
+    world = settled(2)
+    world.masks[1, 2] = 0.0
+    assert world.strange(look(a2=3.0).alpha).tolist() == [True, False, False, False]
+    assert world.strange(look(a0=3.0).alpha).tolist() == [True, True, False, False]
+    assert not world.strange(look().alpha).any()
+    assert not settled(masks=False).strange(look(a0=3.0).alpha).any()
 
 
 def test_environments_are_tried_in_the_order_of_the_classifier() -> None:

@@ -42,7 +42,8 @@ def test_the_full_net_has_the_convolutions_of_the_specification():
     assert widths == [
         (64, 1, 4, 4), (64, 64, 4, 4), (128, 64, 4, 4), (128, 128, 4, 4), (256, 2048)
     ]  # fmt: skip
-    back = [w.shape for w in net.hand.parameters() if w.ndim > 1]
+    layers = [*net.told.parameters(), *net.hand.parameters(), *net.brush.parameters()]
+    back = [w.shape for w in layers if w.ndim > 1]
     assert back == [
         (256, 8), (2048, 256), (128, 128, 4, 4), (128, 64, 4, 4), (64, 64, 4, 4), (64, 1, 4, 4)
     ]  # fmt: skip
@@ -87,11 +88,20 @@ def test_the_decoder_is_told_one_environment_for_all_or_one_each():
     assert not torch.allclose(net.decode(z, torch.tensor(0)), net.decode(z, torch.tensor(1)))
 
 
+def test_codes_are_numbers_whatever_the_images_are():
+    net = build()
+    with torch.no_grad():
+        net.log_variance.bias += 300.0
+    code = net.encode(uniform(2, 1, 16, 16))
+    assert code.log_variance.exp().isfinite().all()
+    assert code.log_variance.max() > 5  # it bounds what is absurd only
+
+
 def test_the_encoder_is_told_no_environment():
     """Codes of all environments are in one space: the net that encodes has no input for it."""
     net = build(environments=3)
     with torch.no_grad():
-        net.hand[0][0].weight[:, 5:] = 9.0
+        net.told.weight[:, 5:] = 9.0
         net.place.weight[:] = 9.0
     torch.testing.assert_close(
         net.encode(uniform(2, 1, 16, 16)).mean, build().encode(uniform(2, 1, 16, 16)).mean
@@ -110,9 +120,9 @@ def test_a_new_environment_is_drawn_as_the_one_it_is_lent_from():
 
 def test_lending_to_none_changes_nothing():
     net = build()
-    before = net.hand[0][0].weight.clone()
+    before = net.told.weight.clone()
     net.lend(torch.tensor(1), torch.zeros(3, dtype=torch.bool))
-    assert torch.equal(net.hand[0][0].weight, before)
+    assert torch.equal(net.told.weight, before)
 
 
 def test_the_guess_of_the_environment_never_moves_the_encoder():

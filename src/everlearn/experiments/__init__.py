@@ -33,6 +33,12 @@ from everlearn.experiments import (
     stability,
     table1_one_shot,
     unlearning,
+    vase_disentangled,
+    vase_fig2,
+    vase_fig3,
+    vase_fig4,
+    vase_fig5,
+    vase_table1,
 )
 from everlearn.experiments.trial import at_scale
 
@@ -65,6 +71,12 @@ EXPERIMENTS: dict[str, ModuleType] = {
     "gnr-generator": gnr_generator,
     "ar1": ar1_long,
     "gnr-long": gnr_long,
+    "vase-table1": vase_table1,
+    "vase-fig2": vase_fig2,
+    "vase-fig3": vase_fig3,
+    "vase-fig4": vase_fig4,
+    "vase-fig5": vase_fig5,
+    "vase-disentangled": vase_disentangled,
 }
 
 

@@ -154,9 +154,7 @@ class Lab:
     def learner(self, trial: Trial, seed: int = 0) -> Any:
         """The learner of a trial at the end of its run, which is finished first."""
         self._learn(trial, seed)
-        return runs.load_learner(
-            self.folder / trial.folder(seed), self.device, self._data(trial)
-        )
+        return runs.load_learner(self.folder / trial.folder(seed), self.device, self._data(trial))
 
     def _learn(self, trial: Trial, seed: int) -> None:
         if trial.needs_extractor and self.has(trial.folder(seed)):

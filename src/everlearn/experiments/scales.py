@@ -47,7 +47,7 @@ _LATENTS = {
     "small": Latents(),
 }
 # Of visual environments so many at most.
-_MOST_ENVIRONMENTS = {"tiny": {"tasks": 2, "train": 128, "test": 50, "shapes": 2}}
+_MOST_ENVIRONMENTS = {"tiny": {"tasks": 2, "train": 128, "test": 100, "shapes": 2}}
 
 
 def find_latents(name: str) -> Latents:

@@ -50,11 +50,11 @@ class Course(NamedTuple):
         )  # fmt: skip
         return trial._replace(settings=settings, seeds=seeds)
 
-    def trial(self, name: str, method: str, label: str, **stream: Any) -> Trial:
-        """Any method on this course, with further changes of it."""
+    def trial(self, name: str, method: str, label: str) -> Trial:
+        """Any method on this course."""
         return Trial(
-            f"{self.name}-{name}", method, stream={**self.stream, **stream}, plan=self.plan,
-            most=self.most, label=label, base=self.base,
+            f"{self.name}-{name}", method, stream=self.stream, plan=self.plan, most=self.most,
+            label=label, base=self.base,
         )  # fmt: skip
 
 
@@ -74,7 +74,11 @@ A = {
 SPRITES = {
     SMALL: Course(
         "vase-sprites", FEW_SPRITES,
-        {"sequence": ("moving-sprites", "scaled-turned-sprites", "moving-sprites-1"), "shapes": 5},
+        {
+            "sequence": ("moving-sprites", "scaled-turned-sprites", "moving-sprites-1"),
+            "shapes": 5,
+            "train": 64 * 450,
+        },
         {"disentanglement": True},
     ),
     PAPER: Course("vase-sprites", MANY_SPRITES, plan={"disentanglement": True}),

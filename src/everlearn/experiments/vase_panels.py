@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from everlearn.report.chart.axis import BELOW, LEFT, reach, short
+from everlearn.report.chart.axis import BELOW, LEFT, number_across, reach
 from everlearn.report.chart.lines import plot_lines
 from everlearn.report.ends import Ends
 from everlearn.report.figure import drawing, new_figure, place, to_svg
 from everlearn.report.lines import Line
-from everlearn.report.style import FAINT, INK, LOW, PAPER, RULE, SHADES, SMALL, TEXT, WIDTH, text_width
+from everlearn.report.style import (
+    FAINT,
+    INK,
+    LOW,
+    PAPER,
+    RULE,
+    SHADES,
+    SMALL,
+    TEXT,
+    WIDTH,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,8 +56,7 @@ def draw_panels(
         borders: where upright lines go.
         top: where the axes upwards end; None: a little over the highest line of each.
     """
-    bounds = {title: _bounds(lines, top) for title, lines in panels.items()}
-    ends = {title: Ends(lines, LOW, bounds[title]) for title, lines in panels.items()}
+    ends = {title: Ends(lines, LOW, _bounds(lines, top)) for title, lines in panels.items()}
     heights = [round(_TITLE + LOW + one.above + BELOW) for one in ends.values()]
     wide = WIDTH - LEFT - max(one.right for one in ends.values())
     with drawing(name):
@@ -54,20 +64,19 @@ def draw_panels(
         every = figure.subplots(len(panels), squeeze=False)[:, 0]
         for row, (axes, title) in enumerate(zip(every, panels, strict=True)):
             place(axes, LEFT, sum(heights[row + 1 :]) + BELOW, wide, LOW)
-            for border in borders:
-                axes.axvline(border, color=RULE, linewidth=1)
-            plot_lines(axes, panels[title], bounds[title])
-            ends[title].write(axes)
-            _name(axes, title, ends[title].above)
             axes.set(xlabel=x, ylabel=y)
+            _draw_panel(axes, title, ends[title], borders)
         return to_svg(figure, words)
 
 
-def _name(axes: Axes, title: str, above: float) -> None:
-    axes.annotate(
-        title, (0, 1), (0, above), ("axes fraction"), "offset points", fontsize=TEXT, color=INK
-    )
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+def _draw_panel(axes: Axes, title: str, ends: Ends, borders: Sequence[float]) -> None:
+    for border in borders:
+        axes.axvline(border, color=RULE, linewidth=1)
+    number_across(axes, [line.x for line in ends.lines], log=False)
+    plot_lines(axes, ends.lines, ends.bounds)
+    ends.write(axes)
+    where = (0, ends.above)
+    axes.annotate(title, (0, 1), where, "axes fraction", "offset points", fontsize=TEXT, color=INK)
 
 
 def _bounds(lines: Sequence[Line], top: float | None) -> tuple[float, float]:
@@ -77,7 +86,7 @@ def _bounds(lines: Sequence[Line], top: float | None) -> tuple[float, float]:
 
 
 def draw_marks(marks: Sequence[Marks], name: str, words: str) -> str:
-    """Draw a row an environment and a cell a latent, as SVG: filled where it is at work, crossed if masked."""
+    """Draw a row an environment, a cell a latent, as SVG: filled where it is used, crossed if masked."""
     left = 16 + max(text_width(one.name, SMALL) for one in marks)
     count, tall = len(marks[0].used), len(marks) * _CELL
     cell = min(_CELL, (WIDTH - left - 8) / count)

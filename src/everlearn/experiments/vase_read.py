@@ -23,7 +23,7 @@ from everlearn.metrics.latents import latents
 from everlearn.report import Finished, Group
 from everlearn.report.numbers import NONE
 
-POINTS, TENTHS = 1e2, 1e4  # percent, and 1e-4 of a squared error
+_PERCENT, _FINE = 1e2, 1e4  # squared errors are told in 1e-4
 
 
 class Score(NamedTuple):
@@ -52,10 +52,10 @@ def score(run: Finished) -> Score:
     first = ends(found, lambda one: one.error)
     own, end = (first.own[0], first.final[0]) if len(first.own) else (np.nan, np.nan)
     return Score(
-        POINTS * _or_nan(max_accuracy, found),
-        POINTS * _or_nan(accuracy_change, found),
-        TENTHS * _or_nan(min_square_error, found),
-        TENTHS * _or_nan(square_error_change, found),
+        _PERCENT * _or_nan(max_accuracy, found),
+        _PERCENT * _or_nan(accuracy_change, found),
+        _FINE * _or_nan(min_square_error, found),
+        _FINE * _or_nan(square_error_change, found),
         float(own),
         float(end),
     )

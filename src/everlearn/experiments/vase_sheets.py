@@ -1,28 +1,25 @@
-"""Pictures of images in rows, with words before each row and numbers above the columns."""
+"""Pictures of images in rows, with words before each row."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from everlearn.sheets.page import FAINT, GAP, INK, SMALL, Page, text_width, tile_side, tiles
+from everlearn.sheets.page import GAP, INK, SMALL, Page, text_width, tile_side, tiles
 
 _SIDE = 64  # pixels of an image
 
 
-def draw_sheet(rows: Mapping[str, Any], heads: Sequence[str] = ()) -> bytes:
+def draw_sheet(rows: Mapping[str, Any]) -> bytes:
     """Draw a PNG with a row of images (n, 1, H, W), floats from 0 to 1, after each of some words."""
     first = next(iter(rows.values()))
     side = tile_side(first.shape[-1], _SIDE)
     left = GAP + max(text_width(words, SMALL) for words in rows) + 2 * GAP
-    top = GAP + (SMALL + GAP if heads else 0)
     columns = max(len(images) for images in rows.values())
-    page = Page(left + columns * (side + GAP), top + len(rows) * (side + GAP))
-    for place, words in enumerate(heads):
-        page.text(left + place * (side + GAP) + side / 2, GAP, words, SMALL, FAINT, "ma")
+    page = Page(left + columns * (side + GAP), GAP + len(rows) * (side + GAP))
     for row, (words, images) in enumerate(rows.items()):
-        y = top + row * (side + GAP)
+        y = GAP + row * (side + GAP)
         page.text(left - 2 * GAP, y + side / 2, words, SMALL, INK, "rm")
         for place, tile in enumerate(tiles(images, _SIDE)):
             page.paste(tile, left + place * (side + GAP), y)

@@ -18,6 +18,7 @@ from torch.nn.functional import linear, pad
 from everlearn.nets import fast
 
 _ROUNDED = ("eyes", "told", "hand", "brush")
+_WIDEST = 8.0  # log-variance: what an encoder makes of images it has never seen must be a number
 SIDE = 4  # of what the last convolution gives
 
 
@@ -81,7 +82,7 @@ class Coder(nn.Module):
         """q(z | x) of images in [0, 1]."""
         with fast.steady():
             seen = self.eyes(images.to(self._kind)).float()
-        return Code(self.mean(seen), self.log_variance(seen), seen)
+        return Code(self.mean(seen), self.log_variance(seen).clamp(max=_WIDEST), seen)
 
     def decode(self, z: Tensor, environment: Tensor) -> Tensor:
         """Logits (B, C, H, W) of codes (B, z), in one environment () or in one each (B,)."""

@@ -1,4 +1,4 @@
-"""VASE: life-long learning of disentangled codes (Achille et al. 2018, arXiv 1808.06508); CCI-VAE and beta-VAE.
+"""VASE: disentangled codes for life (Achille et al. 2018, arXiv 1808.06508); CCI-VAE and beta-VAE.
 
 A variational autoencoder goes from one environment to another without being told. It finds which one it is
 in, masks the latents that do not apply there, and dreams of the others so as not to forget them. Labels are
@@ -153,10 +153,17 @@ class VASE:
         if self.settings.inference.guess == "error":
             numbers = torch.arange(self.settings.most, device=self.device)
             errors = torch.stack([self._errors_in(images, number).mean() for number in numbers])
-            return errors.masked_fill(~self.world.known, torch.inf).argmin()
+            return errors.masked_fill(~self._places(images), torch.inf).argmin()
         with fast.evaluating(self.net):
             chances = self._chances(self.net.encode(images))
         return chances.masked_fill(~self.world.known, -1.0).argmax()
+
+    def _places(self, images: Tensor) -> Tensor:
+        """The environments that images may be of, (most,): where their latents apply, or all if none."""
+        mean, deviation = self.codes(images)
+        known = self.world.known
+        fit = known & ~self.world.strange(atypicality(mean, 2 * deviation.log()))
+        return torch.where(fit.any(), fit, known)
 
     @torch.no_grad()
     def _errors_in(self, images: Tensor, place: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ class Dreamer:
         return Dream(past.any().float(), images, z, places, logits, old.encode(images))
 
     def _past(self) -> Tensor:
-        """What to dream of: all environments that the snapshot knew but for the active one; or the only one."""
+        """What to dream of: environments that the snapshot knew, but not the active one if there are others."""
         numbers = torch.arange(self.settings.most, device=self.knew.device)
         past = numbers < self.knew
         return past & (numbers != self.world.active) if self.settings.environments else past

@@ -1,7 +1,7 @@
 """Imagination: what is seen, varied in ways that were met elsewhere (appendix A.4 of VASE, as we read it).
 
-In a new environment some latents do not apply: of digits that stand still, those of position. Drawn at random,
-they lend the digits places that no digit has been seen at.
+In a new environment some latents do not apply: of digits that stand still, those of position. Drawn at
+random, they lend the digits places that no digit has been seen at.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def varied(learner: VASE, place: Tensor) -> Tensor:
     return _used_elsewhere(learner, place).any(0) & (at(learner.world.masks, place) == 0)
 
 
+@torch.no_grad()
 def explore(learner: VASE, images: Tensor, noise: Tensor) -> Tensor:
     """Codes of images that belong together, (B, z), whose latents that only apply elsewhere are drawn.
 
@@ -33,6 +34,7 @@ def explore(learner: VASE, images: Tensor, noise: Tensor) -> Tensor:
     return torch.where(free, noise[1], mean + deviation * noise[0])
 
 
+@torch.no_grad()
 def imagine(learner: VASE, images: Tensor, noise: Tensor, past: bool = False) -> Tensor:
     """Draw what `explore` makes of images, in [0, 1].
 

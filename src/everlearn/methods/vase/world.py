@@ -144,21 +144,24 @@ class World:
         """Which environment was opened by the last batch, (most,)."""
         return self.opened == self.steps
 
-    def _unusual(self, candidate: Tensor, alpha: Tensor) -> Tensor:
-        """Which latents do not apply to a batch, if its environment is the candidate, (z,)."""
+    def _unusual(self, alpha: Tensor) -> Tensor:
+        """Which latents do not apply to a batch, if it is of an environment, (most, z)."""
         own = self.settings.inference
-        rise = (own.spreads * at(self.alpha_spread, candidate)).clamp(min=own.rise)
-        usual = (at(self.alpha, candidate) + rise).clamp(min=own.limit)
+        rise = (own.spreads * self.alpha_spread).clamp(min=own.rise)
+        usual = (self.alpha + rise).clamp(min=own.limit)
         # A latent that is masked there is always unusual there: what is usual says nothing.
-        return alpha > torch.where(at(self.masks, candidate) > 0, usual, own.limit)
+        return alpha > torch.where(self.masks > 0, usual, own.limit)
+
+    def strange(self, alpha: Tensor) -> Tensor:
+        """In which environments a batch has used latents that do not apply to it, (most,)."""
+        return (self._unusual(alpha) & self.used).any(1) & self.settings.masks
 
     def _is_new(self, candidate: Tensor, look: Look) -> Tensor:
         """Whether a batch is too hard in an environment, or its latents are not those that apply there."""
         own, usual = self.settings.inference, at(self.error, candidate)
         more = (own.spreads * at(self.error_spread, candidate)).maximum((own.kappa - 1) * usual)
         hard = look.error > usual + more
-        strange = self._unusual(candidate, look.alpha) & at(self.used, candidate)
-        return hard | (strange.any() & self.settings.masks)
+        return hard | at(self.strange(look.alpha), candidate)
 
     def _keep_usual(self, look: Look, share: Tensor) -> None:
         """Move the slow means of the active environment towards what a batch of it shows; and its age."""
@@ -192,7 +195,8 @@ class World:
     def _open(self, now: Tensor, look: Look) -> None:
         """Open an environment whose latents are those that are not unusual in this batch."""
         here = (self._numbers == self.count) & now
-        mask = keep_one((~self._unusual(self.active, look.alpha)).float(), look.alpha)
+        unusual = at(self._unusual(look.alpha), self.active)
+        mask = keep_one((~unusual).float(), look.alpha)
         if not self.settings.masks:
             mask = torch.ones_like(mask)
         self.masks.copy_(torch.where(here[:, None], mask, self.masks))

@@ -1,0 +1,96 @@
+"""Probes of VASE and of CCI-VAE through five environments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from everlearn.experiments.found import Found, runs_of
+from everlearn.experiments.pictures import pictures
+from everlearn.experiments.trial import PAPER, SMALL, Settings
+from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, B, note_data, of_paper
+from everlearn.experiments.vase_fig2 import judge_change
+from everlearn.experiments.vase_probes import TRAVERSED, mark_figures, probe_figures, traverse
+from everlearn.experiments.vase_read import detected, exact, spread, used
+from everlearn.experiments.verdicts import statement
+from everlearn.metrics.environments import Found as Detected
+from everlearn.report import Finished, Group, Table
+from everlearn.report.chapter import Chapter
+from everlearn.report.numbers import NONE
+
+if TYPE_CHECKING:
+    from everlearn.experiments.lab import Lab
+
+TITLE, SOURCE = "VASE through five environments", "Achille et al. 2018, Figure 3"
+CLAIM = "Environments are told apart without labels or announcements, and earlier ones are kept."
+COST = {SMALL: "1 minute", PAPER: "12 minutes, with MNIST and Fashion-MNIST"}
+PART = "vase-fig3-latents"
+PARTS = (PART,)
+_ENOUGH = 0.8  # of the seeds
+_NOTE = (
+    "Batches: of each environment until a new one was opened, – where none was; of every seed. False: "
+    "environments opened where none began."
+)
+
+
+def _settings(scale: str) -> Settings:
+    ours = B[scale].ablation(VASE, seeds=of_paper(scale, MORE_SEEDS))
+    return Settings(
+        (ours._replace(label="VASE"), B[scale].ablation(PLAIN)._replace(label="CCI-VAE"))
+    )
+
+
+SETTINGS = {scale: _settings(scale) for scale in (SMALL, PAPER)}
+
+
+def run(lab: Lab) -> None:
+    """Let both learn, where their data are, and draw what latents do."""
+    trials = lab.settings(SETTINGS).trials
+    if not lab.lacks_data(trials):
+        lab.learn(trials)
+        lab.measure(PART, TRAVERSED, lambda: traverse(lab, trials[0], **TRAVERSED), trials[:1])
+
+
+def figure(found: Found) -> Chapter:
+    """Curves, environments found, latents by environment, and traversals."""
+    trials, rows = found.settings(SETTINGS).trials, found.rows(PART)
+    groups = found.groups(trials)
+    ours = [group for group in groups if group.method == "vase"]
+    figures = probe_figures(groups, "vase-fig3") if groups else []
+    figures += mark_figures(ours[0].runs[0], "vase-fig3-masks") if ours else []
+    right, total = exact(ours)
+    verdicts = [
+        statement(
+            "Environments are found exactly in 4 of 5 seeds", f"{right} of {total}",
+            right >= _ENOUGH * total if total else None,
+        ),
+        judge_change(groups),
+    ]  # fmt: skip
+    tables = [_table(ours)] if total else []
+    missing = [*found.missing(trials), *([] if rows else [PART])]
+    return Chapter(
+        figures, tables, pictures(rows), verdicts, runs_of(groups), missing,
+        note_data(missing, found.scale), found.origins(PART),
+    )  # fmt: skip
+
+
+def _table(groups: Sequence[Group]) -> Table:
+    """What every seed opened, and when."""
+    rows = [_cells(run, one) for run in runs_of(groups) if (one := detected(run)) is not None]
+    head = ["seed", "environments", "batches", "false", "latents", "change of accuracy, points"]
+    return Table("Environments found", head, rows, _NOTE)
+
+
+def _cells(run: Finished, one: Detected) -> list[str]:
+    delays = [NONE if np.isnan(delay) else f"{delay:.0f}" for delay in one.delays]
+    count = used(run)
+    return [
+        str(run.seed),
+        f"{one.opened} of {one.true}",
+        ", ".join(delays),
+        str(one.false),
+        NONE if count is None else str(count),
+        spread(Group(run.label, run.method, [run]), "change"),
+    ]

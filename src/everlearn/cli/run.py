@@ -15,7 +15,8 @@ from everlearn.cli.settings import Given
 Preset = Annotated[
     str,
     typer.Option(
-        help="Stream, exams and settings: toy, latents-nc, latents-nic, quickstart, small, pictures, paper."
+        help="Stream, exams, settings: toy, latents-nc, latents-nic, quickstart, small, pictures, paper, "
+        "environments, vase-a, vase-b, vase-sprites."
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]

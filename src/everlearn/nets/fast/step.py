@@ -34,7 +34,8 @@ class Step:
 
     def __init__(self, work: Callable[..., Tensor], changed: Iterable[Tensor]) -> None:
         """Capture nothing yet."""
-        self._work, self._changed = work, list(changed)
+        # Detached: a copy of a weight that is to be trained would hold on to the stream it was made on.
+        self._work, self._changed = work, [tensor.detach() for tensor in changed]
         self._graphs: dict[tuple[Any, ...], Graph] = {}
         self._pool: Any = None
 

@@ -119,6 +119,12 @@ def _of_codes(name: str, steps: int) -> Preset:
     )
 
 
+_ON_CPU = {
+    "dcl": _MAPS,
+    "dcl-plus": _MAPS,
+    **dict.fromkeys(_CODERS, _FEW_CODES),
+    **_halved({"later_head_rate": 1e-2}),
+}
 PRESETS: dict[str, Preset] = {
     "toy": Preset(
         Gaussians(),
@@ -169,6 +175,7 @@ PRESETS: dict[str, Preset] = {
             "joint": {"batch_size": 64, "epochs": 2},
             "contrastive": {"batch_size": 64, "epochs": 5, "patience": 0},
             "gdumb": {"epochs": 32},  # passes over its memory, not over a task
+            **dict.fromkeys(_CODERS, _FEW_CODES),
             **_halved({"later_head_rate": 1e-2}),
         },
         "forgetting in minutes, on two CPU cores",
@@ -177,14 +184,14 @@ PRESETS: dict[str, Preset] = {
         STREAMS["small"],
         Plan(within=True, one_shot=(10, 100)),
         _POOLED | {"memory": 500},
-        {"dcl": _MAPS, "dcl-plus": _MAPS, **_halved({"later_head_rate": 1e-2})},
+        _ON_CPU,
         "twelve tasks of 32 pixels, on a CPU",
     ),
     "pictures": Preset(
         Stream(tasks=5, classes_per_task=5, canvas=Canvas(size=32)),
         Plan(within=True),
         _POOLED | {"memory": 500},
-        {"dcl": _MAPS, "dcl-plus": _MAPS, **_halved({"later_head_rate": 1e-2})},
+        _ON_CPU,
         "five tasks of 32 pixels, to compare methods on a CPU",
     ),
     "paper": Preset(
@@ -212,13 +219,7 @@ PRESETS: dict[str, Preset] = {
             latents=True,
         ),
         _POOLED | {"epochs": 1, "memory": 500},
-        {
-            **dict.fromkeys(_CODERS, _FEW_CODES),
-            "dcl": _MAPS,
-            "dcl-plus": _MAPS,
-            "gdumb": {"epochs": 32},
-            **_halved({"later_head_rate": 1e-2}),
-        },
+        _ON_CPU | {"gdumb": {"epochs": 32}},
         "visual environments of 32 pixels, for methods that make codes, in a minute on a CPU",
     ),
     "vase-a": _of_codes("vase-a", _LONG),

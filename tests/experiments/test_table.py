@@ -61,8 +61,8 @@ def different_at(scale: str) -> list[Trial]:
     return list({trial.name: trial for trial in trials_at(scale)}.values())
 
 
-def settings_of(trial: Trial, scale: str) -> dict[str, Any]:
-    return {**find_scale(scale).settings_of(trial.method), **trial.settings}
+def settings_of(trial: Trial, lab: Lab) -> dict[str, Any]:
+    return {**lab.preset_of(trial).settings_of(trial.method), **trial.settings}
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +126,9 @@ def test_every_trial_has_settings_a_stream_and_exams_that_are_allowed(scale, tmp
     for trial in different_at(scale):
         stream = lab.stream(trial)
         own = change_settings(
-            find_method(trial.method).settings(), settings_of(trial, scale), trial.method
+            find_method(trial.method).settings(), settings_of(trial, lab), trial.method
         )
-        check_exams(stream, replace(lab.preset.plan, **trial.plan))
+        check_exams(stream, replace(lab.preset_of(trial).plan, **trial.plan))
         assert not stream.online or list_settings(own)["epochs"] == 1, trial.name
 
 
@@ -137,7 +137,7 @@ def test_every_trial_of_a_small_scale_can_be_built(scale, tmp_path):
     lab = Lab(tmp_path, scale, "cpu")
     for trial in different_at(scale):
         if trial.method != "l2p-lite":  # its weights are made by fig5
-            build(trial.method, lab.stream(trial), "cpu", **settings_of(trial, scale))
+            build(trial.method, lab.stream(trial), "cpu", **settings_of(trial, lab))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,7 @@ from everlearn.learner import Encodes, Masks, Reconstructs
 from everlearn.methods import build
 from everlearn.nets import fast
 from everlearn.nets.coder import Code
+from everlearn.nets.divergence import entropy
 from everlearn.nets.seeded import chance
 from everlearn.philox import Purpose
 
@@ -232,7 +234,7 @@ def surprised(**changes: Any) -> Any:
     return learner
 
 
-def test_a_batch_that_surprises_moves_nothing() -> None:
+def test_a_batch_that_surprises_has_no_slopes() -> None:
     learner = surprised(dreams=False)
     images, (noise, draws) = some(1), noises(learner)
     assert learner._learn_batch(False, images, noise, draws) == 0
@@ -379,19 +381,29 @@ def test_images_are_placed_by_their_error_or_by_the_classifier() -> None:
     assert other.environment(images) == 1
 
 
-def test_images_are_not_placed_where_their_latents_do_not_apply_unless_that_is_everywhere() -> None:
-    learner = learn(make(**TOLD), TASKS)
-    images, world = some(0), learner.world
-    best = learner.environment(images)
+@pytest.mark.parametrize("usual", [(1.6, 1.6, 1.6), (1.6, 1.6, 1.4), (1.4, 1.4, 1.4)])
+def test_an_error_counts_more_where_latents_do_not_apply(usual: tuple[float, ...]) -> None:
+    """Codes whose variance is 0.01: their atypicality is (0.01 - 1 - log 0.01) / 2 = 1.81."""
+    learner, images = learn(make(**TOLD), TASKS), some(2)
+    net, world = learner.net, learner.world
+    with torch.no_grad():
+        for head, bias in ((net.mean, 0.0), (net.log_variance, math.log(0.01))):
+            head.weight.zero_()
+            head.bias.fill_(bias)
     world.kl.fill_(1.0)
-    world.alpha.fill_(9.0)
     world.alpha_spread.zero_()
-    assert learner.environment(images) == best
-    world.alpha[best], learner.net.mean.bias.data[:] = 0.0, 2.0
-    assert learner.environment(images) != best
-    world.alpha.zero_()
-    errors = torch.stack([learner._errors_in(images, place).mean() for place in torch.arange(3)])
-    assert learner.environment(images) == errors.argmin()
+    world.alpha.copy_(torch.tensor(usual)[:, None])
+    excess = [
+        float((learner._errors_in(images, place) - entropy(images)).mean())
+        for place in torch.arange(3)
+    ]
+    # 0.3 over what is usual is unusual; kappa is 1.5.
+    expected = [
+        error * (1.5 if often + 0.3 < 1.81 else 1.0)
+        for error, often in zip(excess, usual, strict=True)
+    ]
+    assert learner._surprises(images).tolist() == pytest.approx(expected, rel=1e-4)
+    assert learner.environment(images) == expected.index(min(expected))
 
 
 def test_errors_are_those_of_images_drawn_from_codes_in_their_environment() -> None:
@@ -479,6 +491,7 @@ def test_the_class_means_move_nothing() -> None:
     assert set(two.predict(some()).tolist()) == {-1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"patience": 3}])
 @pytest.mark.parametrize("stop", [1, 2])
 def test_it_goes_on_from_its_state_with_several_environments(
@@ -491,6 +504,7 @@ def test_it_goes_on_from_its_state_with_several_environments(
     assert same(tensors(whole.state()), tensors(second.state()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "changes"),
     [
@@ -503,7 +517,10 @@ def test_it_goes_on_from_its_state_with_several_environments(
 def test_all_ablations_learn(parts: str, changes: dict[str, Any]) -> None:
     names = {"S": "environments", "D": "dreams", "A": "masks"}
     own = {name: letter in parts for letter, name in names.items()}
-    learner, losses = make(**NERVOUS, limit=0.0, high=0.1, low=0.1, rise=0.0, **own, **changes), []
+    learner, losses = (
+        make(**NERVOUS, limit=0.0, high=0.1, low=0.1, rise=0.0, least=0.0, **own, **changes),
+        [],
+    )
     for task in TASKS:
         losses += [float(loss) for loss in learner.learn(task)]
     assert all(torch.tensor(losses).isfinite())
@@ -548,9 +565,13 @@ def test_captured_steps_are_the_eager_steps_to_the_bit(changes: dict[str, Any]) 
 
 @pytest.mark.gpu
 def test_no_step_waits_for_the_gpu_while_environments_are_opened_and_dreamt_of() -> None:
-    learner = learn(make(device="cuda", **NERVOUS), TASKS[:1])
-    before, steps = int(learner.world.count), iter(learner.learn(TASKS[1]))
+    learner = learn(make(device="cuda", most=9, **NERVOUS), TASKS[:1])
+    steps = iter(learner.learn(TASKS[1]))
     next(steps)  # captures
+    before = int(learner.world.count)
+    learner.world.error.zero_()  # so that any batch is too hard
+    learner.world.error_spread.zero_()
+    learner.world.age.fill_(9)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(6):

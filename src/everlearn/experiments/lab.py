@@ -131,6 +131,10 @@ class Lab:
             return True
         return False
 
+    def preset_of(self, trial: Trial) -> Preset:
+        """What a trial is when it says nothing else."""
+        return find_preset(trial.base) if trial.base in ENVIRONMENTS else self.preset
+
     def stream(self, trial: Trial, seed: int = 0) -> Any:
         """The stream that a trial learns."""
         stream = self._whole_stream(trial.base, {"seed": seed, **trial.stream})
@@ -160,16 +164,12 @@ class Lab:
         if trial.needs_extractor and self.has(trial.folder(seed)):
             return  # what it began with need not be here any more
         stream, folder = self.stream(trial, seed), self.folder / trial.folder(seed)
-        preset, data = self._preset(trial), self._data(trial)
+        preset, data = self.preset_of(trial), self._data(trial)
         plan = replace(preset.plan, **trial.plan)
         own = {**preset.settings_of(trial.method), **self._settings(trial)}
         rows = runs.ensure(folder, trial.method, stream, plan, self.device, data=data, **own)
         if rows is not None:
             self._follow(rows, folder, trial.folder(seed), stream.tasks)
-
-    def _preset(self, trial: Trial) -> Preset:
-        """What a trial is when it says nothing else."""
-        return find_preset(trial.base) if trial.base in ENVIRONMENTS else self.preset
 
     def _data(self, trial: Trial) -> Path | None:
         """Where the data lie that a trial reads when it goes on."""

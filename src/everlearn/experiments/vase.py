@@ -21,6 +21,7 @@ from everlearn.experiments.trial import (
 # S: environments, D: dreams, A: masks; [41] is a work that holds codes of dreams alone, not the images.
 ABLATIONS = ("none", "S", "D", "A", "SA", "DA", "SD", "SD-[41]", "SDA")
 VASE, PLAIN = "SDA", "none"
+_LABELS = {VASE: "VASE", PLAIN: "CCI-VAE"}
 _PARTS = {"S": "environments", "D": "dreams", "A": "masks"}
 _DATA = "Needs MNIST and Fashion-MNIST: give --data."
 
@@ -32,6 +33,7 @@ class Course(NamedTuple):
         base: the preset they are of.
         stream: what differs from it; likewise the plan.
         most: environments at most.
+        label: what figures add to a trial's own.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Course(NamedTuple):
     stream: Mapping[str, Any] = NOTHING
     plan: Mapping[str, Any] = NOTHING
     most: int | None = None
+    label: str = ""
 
     def ablation(self, name: str, entangled: bool = False, seeds: tuple[int, ...] = (0,)) -> Trial:
         """VASE, or what is left of it; entangled: its KL weighs 1, instead of having a capacity."""
@@ -46,7 +49,7 @@ class Course(NamedTuple):
         settings = {**_settings(name), **({"beta": 1.0} if entangled else {})}
         trial = self.trial(
             f"{words}{'-entangled' if entangled else ''}", "cci-vae" if name == PLAIN else "vase",
-            f"{name}, entangled" if entangled else name,
+            label_of(name, entangled),
         )  # fmt: skip
         return trial._replace(settings=settings, seeds=seeds)
 
@@ -54,8 +57,13 @@ class Course(NamedTuple):
         """Any method on this course."""
         return Trial(
             f"{self.name}-{name}", method, stream=self.stream, plan=self.plan, most=self.most,
-            label=label, base=self.base,
+            label=label + self.label, base=self.base,
         )  # fmt: skip
+
+
+def label_of(ablation: str, entangled: bool = False) -> str:
+    """What figures call an ablation: VASE is SDA, and CCI-VAE is what has none of the three."""
+    return _LABELS.get(ablation, ablation) + (", entangled" if entangled else "")
 
 
 def _settings(ablation: str) -> dict[str, Any]:
@@ -88,10 +96,14 @@ B = {SMALL: SPRITES[SMALL], PAPER: Course("vase-b", "vase-b")}
 PAIR = {
     SMALL: SPRITES[SMALL],
     PAPER: Course(
-        "vase-pair", "vase-a", {"sequence": ("moving-fashion-mnist", "inverse-moving-mnist")}
+        "vase-pair", "vase-a", {"sequence": ("moving-fashion-mnist", "inverse-moving-mnist")},
+        label=", two that move",
     ),
 }  # fmt: skip
-TWO = {scale: course._replace(name="vase-two", most=2) for scale, course in A.items()}
+TWO = {
+    scale: course._replace(name="vase-two", most=2, label=", the first two")
+    for scale, course in A.items()
+}
 MORE_SEEDS = (*SEEDS, 3, 4)
 
 

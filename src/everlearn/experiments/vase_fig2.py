@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, runs_of
@@ -14,14 +13,10 @@ from everlearn.experiments.vase_probes import (
     TRAVERSED,
     mark_figures,
     probe_figures,
-    shares_position,
     traverse,
 )
-from everlearn.experiments.vase_read import average
-from everlearn.experiments.verdicts import listed, statement
-from everlearn.report import Group
+from everlearn.experiments.vase_verdicts import judge_change, judge_sharing
 from everlearn.report.chapter import Chapter
-from everlearn.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
@@ -33,13 +28,12 @@ CLAIM = (
 COST = {SMALL: "seconds after vase-table1", PAPER: "seconds after vase-table1"}
 PART = "vase-fig2-latents"
 PARTS = (PART,)
-_ENOUGH = 2 / 3  # of the seeds
 
 
 def _settings(scale: str) -> Settings:
     ours = A[scale].ablation(VASE, seeds=of_paper(scale, MORE_SEEDS))
     plain = A[scale].ablation(PLAIN, seeds=of_paper(scale, SEEDS))
-    return Settings((ours._replace(label="VASE"), plain._replace(label="CCI-VAE")))
+    return Settings((ours, plain))
 
 
 SETTINGS = {scale: _settings(scale) for scale in (SMALL, PAPER)}
@@ -60,27 +54,9 @@ def figure(found: Found) -> Chapter:
     ours = [run for group in groups if group.method == "vase" for run in group.runs]
     figures = probe_figures(groups, "vase-fig2") if groups else []
     figures += mark_figures(ours[0], "vase-fig2-masks") if ours else []
-    verdicts = [_judge_sharing([shares_position(run) for run in ours]), judge_change(groups)]
+    verdicts = [judge_sharing(groups), judge_change(groups)]
     missing = [*found.missing(trials), *([] if rows else [PART])]
     return Chapter(
         figures, [], pictures(rows), verdicts, runs_of(groups), missing,
         note_data(missing, found.scale), found.origins(PART),
     )  # fmt: skip
-
-
-def _judge_sharing(told: Sequence[bool | None]) -> Verdict:
-    known = [shares for shares in told if shares is not None]
-    return statement(
-        "Two latents tell x and y in both moving environments and are masked in the one that stands still",
-        f"in {sum(known)} of {len(known)} seeds", sum(known) >= _ENOUGH * len(known) if known else None,
-        "correlation over 0.8; in two seeds of three at least",
-    )  # fmt: skip
-
-
-def judge_change(groups: Sequence[Group]) -> Verdict:
-    """Whether VASE loses less than CCI-VAE, in percent points of accuracy."""
-    changes = {group.label: average(group, "change") for group in groups}
-    known = {group.method: average(group, "change") for group in groups}
-    ours, plain = known.get("vase"), known.get("cci-vae")
-    holds = None if ours is None or plain is None else ours > plain
-    return statement("VASE loses less of past environments than CCI-VAE", listed(changes, 1), holds)

@@ -11,7 +11,7 @@ from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.pictures import pictures
 from everlearn.experiments.read import lines
 from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial, at_scale
-from everlearn.experiments.vase import PAIR, VASE, B, Course, each_seed, note_data
+from everlearn.experiments.vase import PAIR, VASE, B, each_seed, note_data
 from everlearn.experiments.verdicts import listed, statement
 from everlearn.metrics.rows import Floats, of_kind
 from everlearn.report import Table
@@ -45,11 +45,8 @@ _NOTE = (
 
 def _trials(scale: str) -> dict[str, Trial]:
     """Of what is taken across and of what is mixed; at a small scale both are one."""
-    courses: dict[str, Course] = {"crossing": PAIR[scale], "mixing": B[scale]}
-    return {
-        part: course.ablation(VASE)._replace(label=f"VASE, {course.name}")
-        for part, course in courses.items()
-    }
+    courses = {"crossing": PAIR[scale], "mixing": B[scale]}
+    return {part: course.ablation(VASE) for part, course in courses.items()}
 
 
 TRIALS = {scale: _trials(scale) for scale in (SMALL, PAPER)}

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from everlearn.sheets.page import GAP, INK, SMALL, Page, text_width, tile_side, tiles
+from everlearn.sheets.page import GAP, INK, RULE, SMALL, Page, text_width, tile_side, tiles
 
 _SIDE = 64  # pixels of an image
 
@@ -22,7 +22,9 @@ def draw_sheet(rows: Mapping[str, Any]) -> bytes:
         y = GAP + row * (side + GAP)
         page.text(left - 2 * GAP, y + side / 2, words, SMALL, INK, "rm")
         for place, tile in enumerate(tiles(images, _SIDE)):
-            page.paste(tile, left + place * (side + GAP), y)
+            x = left + place * (side + GAP)
+            page.box(x - 1, y - 1, side + 2, side + 2, RULE)  # or white images have no edge
+            page.paste(tile, x, y)
     buffer = io.BytesIO()
     page.image.convert("L").save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

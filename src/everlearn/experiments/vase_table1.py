@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.learners import SEEDS
 from everlearn.experiments.read import shown
 from everlearn.experiments.trial import PAPER, SMALL, Settings
-from everlearn.experiments.vase import ABLATIONS, MORE_SEEDS, PLAIN, VASE, A, note_data
-from everlearn.experiments.vase_read import average, detected, exact, spread, used, values
-from everlearn.experiments.verdicts import listed, statement
+from everlearn.experiments.vase import ABLATIONS, MORE_SEEDS, PLAIN, VASE, A, label_of, note_data
+from everlearn.experiments.vase_read import average, detected, spread, used, values
+from everlearn.experiments.vase_verdicts import (
+    judge_ablations,
+    judge_environments,
+    judge_errors,
+    judge_latents,
+)
 from everlearn.report import Group, Table
 from everlearn.report.chapter import Chapter, Figure
 from everlearn.report.chart import Bar, draw_bars
 from everlearn.report.numbers import NONE
-from everlearn.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from everlearn.experiments.lab import Lab
@@ -39,8 +43,8 @@ _ENTANGLED = {
     "SD": (91.4, -11.7, 4.3, 11.6), "SD-[41]": (91.9, -11.6, 4.7, 10.2), "SDA": (91.5, -6.5, 4.2, 3.9),
 }  # fmt: skip
 PUBLISHED = {
-    **_DISENTANGLED,
-    **{f"{name}, entangled": numbers for name, numbers in _ENTANGLED.items()},
+    **{label_of(name): numbers for name, numbers in _DISENTANGLED.items()},
+    **{label_of(name, True): numbers for name, numbers in _ENTANGLED.items()},
 }
 _COLUMNS = {
     "best": "accuracy at its best, %",
@@ -49,16 +53,11 @@ _COLUMNS = {
     "place_change": "its change",
 }
 _SEVERAL = (PLAIN, "SD", VASE)
-_MASKED = ("A", "SA", "DA")
-_LEAST, _WITHIN = 5.0, 3.0  # percent points
-_LOWER = 0.8
-_ENOUGH = 0.8  # of the seeds
-_MOST_USED = 16
-_WHY = "accuracy of probes on codes, mean over environments before the last and over seeds"
 _NOTE = (
     "Probes are trained anew each time. Change: from the end of the stage in which an environment was "
     "learned to the end of all, mean over those before the last; position: mean squared error, from 0 to "
-    "1 across. Mean and standard deviation over seeds, where there are several."
+    "1 across. VASE has S (environments), D (dreams) and A (masks), CCI-VAE none of them; [41] holds codes "
+    "of dreams alone. Mean and standard deviation over seeds, where there are several."
 )
 _NOTE_FOUND = (
     "Error: nats of an image of the first environment, when it was left and in the end. Exact: seeds in "
@@ -97,7 +96,12 @@ def figure(found: Found) -> Chapter:
     groups = found.groups(trials)
     tables = [_scores(groups), _found(groups)] if groups else []
     missing = found.missing(trials)
-    verdicts = [*judge(_by_label(groups, "change"), _by_label(groups, "best")), *_more(groups)]
+    verdicts = [
+        *judge_ablations(_by_label(groups, "change"), _by_label(groups, "best")),
+        judge_environments(groups),
+        judge_errors(groups),
+        judge_latents(groups),
+    ]
     note = note_data(missing, found.scale)
     return Chapter(_bars(groups), tables, [], verdicts, runs_of(groups), missing, note)
 
@@ -105,88 +109,6 @@ def figure(found: Found) -> Chapter:
 def _by_label(groups: Sequence[Group], name: str) -> dict[str, float]:
     found = {group.label: average(group, name) for group in groups}
     return {label: value for label, value in found.items() if value is not None}
-
-
-def judge(changes: Mapping[str, float], best: Mapping[str, float]) -> list[Verdict]:
-    """The orderings that the paper rests on.
-
-    Args:
-        changes: of accuracy, percent points, by label.
-        best: accuracies, percent, likewise.
-    """
-    named = [
-        statement(f"{VASE} forgets least, {words}", listed(some, 1), _is_first(some, ours), _WHY)
-        for words, ours, some in (
-            ("disentangled", VASE, _of_kind(changes, "")),
-            ("entangled", f"{VASE}, entangled", _of_kind(changes, ", entangled")),
-        )
-    ]
-    pair = {label: changes.get(label) for label in (VASE, PLAIN)}
-    tops = {label: best.get(label) for label in (VASE, PLAIN)}
-    masked = {label: changes.get(label) for label in (*_MASKED, PLAIN)}
-    return [
-        *named,
-        statement(f"{VASE} loses 5 points less than none", listed(pair, 1), _is_ahead(pair), _WHY),
-        statement("Their best accuracies are within 3 points", listed(tops, 1), _is_near(tops)),
-        statement(
-            "Masks without both others do harm", listed(masked, 1), _is_harmful(masked), _WHY
-        ),
-    ]
-
-
-def _of_kind(changes: Mapping[str, float], end: str) -> dict[str, float]:
-    names = [f"{name}{end}" for name in ABLATIONS]
-    return {name: changes[name] for name in names if name in changes}
-
-
-def _is_first(changes: Mapping[str, float], ours: str) -> bool | None:
-    others = [value for label, value in changes.items() if label != ours]
-    return changes[ours] > max(others) if others and ours in changes else None
-
-
-def _known(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {label: value for label, value in values.items() if value is not None}
-
-
-def _is_ahead(pair: Mapping[str, float | None]) -> bool | None:
-    known = _known(pair)
-    return known[VASE] - known[PLAIN] >= _LEAST if len(known) == 2 else None
-
-
-def _is_near(pair: Mapping[str, float | None]) -> bool | None:
-    known = _known(pair)
-    return abs(known[VASE] - known[PLAIN]) <= _WITHIN if len(known) == 2 else None
-
-
-def _is_harmful(changes: Mapping[str, float | None]) -> bool | None:
-    known = _known(changes)
-    if len(known) < len(_MASKED) + 1:
-        return None
-    return all(known[name] < known[PLAIN] for name in _MASKED)
-
-
-def _more(groups: Sequence[Group]) -> list[Verdict]:
-    """What is said of environments, errors and latents; disentangled."""
-    ours = [group for group in groups if group.label == VASE]
-    right, total = exact(ours)
-    ends = {label: _by_label(groups, "end").get(label) for label in (VASE, PLAIN)}
-    known = _known(ends)
-    counts = [count for group in ours for run in group.runs if (count := used(run)) is not None]
-    return [
-        statement(
-            "Environments are found exactly in 4 of 5 seeds", f"{right} of {total}",
-            right >= _ENOUGH * total if total else None,
-        ),
-        statement(
-            f"The error on the first environment ends a fifth lower with {VASE} than with none",
-            listed(ends, 1), known[VASE] <= _LOWER * known[PLAIN] if len(known) == 2 else None,
-            "nats of an image",
-        ),
-        statement(
-            "16 latents of 24 at most are at work in the end", ", ".join(map(str, counts)),
-            max(counts) <= _MOST_USED if counts else None, "seed by seed",
-        ),
-    ]  # fmt: skip
 
 
 def _bars(groups: Sequence[Group]) -> list[Figure]:

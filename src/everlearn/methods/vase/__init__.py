@@ -28,6 +28,7 @@ from everlearn.nets.divergence import bernoulli_error, entropy, kl_each
 from everlearn.nets.seeded import chance, seeded
 from everlearn.philox import Purpose
 from everlearn.stream import Task
+from everlearn.stream.points import Plain
 
 __all__ = ["VASE", "Inference", "Objective", "Settings"]
 
@@ -41,7 +42,7 @@ class VASE:
     def __init__(self, stream: Any, settings: Settings, device: str) -> None:
         """Start with random weights, which follow from the stream's seed, in the first environment."""
         check_passes(stream, settings.pace)
-        canvas = stream.canvas
+        canvas = check_images(stream.canvas)
         self.settings, self.device, self.seed = settings, device, stream.seed
         self.batch_size, self.steps = settings.pace.batch_size, 0
         with seeded(stream.seed):
@@ -150,20 +151,21 @@ class VASE:
 
     def environment(self, images: Tensor) -> Tensor:
         """The environment that images which belong together are of, ()."""
+        known = self.world.known
         if self.settings.inference.guess == "error":
-            numbers = torch.arange(self.settings.most, device=self.device)
-            errors = torch.stack([self._errors_in(images, number).mean() for number in numbers])
-            return errors.masked_fill(~self._places(images), torch.inf).argmin()
+            return self._surprises(images).masked_fill(~known, torch.inf).argmin()
         with fast.evaluating(self.net):
             chances = self._chances(self.net.encode(images))
-        return chances.masked_fill(~self.world.known, -1.0).argmax()
+        return chances.masked_fill(~known, -1.0).argmax()
 
-    def _places(self, images: Tensor) -> Tensor:
-        """The environments that images may be of, (most,): where their latents apply, or all if none."""
+    def _surprises(self, images: Tensor) -> Tensor:
+        """Excess errors in each environment, kappa times those where latents do not apply, (most,)."""
+        numbers = torch.arange(self.settings.most, device=self.device)
+        errors = torch.stack([self._errors_in(images, number).mean() for number in numbers])
+        excess = errors - entropy(images).mean()
         mean, deviation = self.codes(images)
-        known = self.world.known
-        fit = known & ~self.world.strange(atypicality(mean, 2 * deviation.log()))
-        return torch.where(fit.any(), fit, known)
+        strange = self.world.strange(atypicality(mean, 2 * deviation.log()))
+        return torch.where(strange, self.settings.inference.kappa * excess, excess)
 
     @torch.no_grad()
     def _errors_in(self, images: Tensor, place: Tensor) -> Tensor:
@@ -227,3 +229,13 @@ class VASE:
         self.world.load(state["world"])
         self.readout.load(state["means"])
         self.steps = state["steps"]
+
+
+def check_images(canvas: Any) -> Any:
+    """Return the canvas of a stream, or say that it shows no images."""
+    if isinstance(canvas, Plain):
+        raise ValueError(
+            "vase draws images, whose pixels are from 0 to 1, and this stream shows numbers of any kind; "
+            "use a stream of images, as Environments or Stream are"
+        )
+    return canvas

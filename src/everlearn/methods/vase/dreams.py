@@ -70,7 +70,7 @@ class Dreamer:
         return Dream(past.any().float(), images, z, places, logits, old.encode(images))
 
     def _past(self) -> Tensor:
-        """What to dream of: environments that the snapshot knew, but not the active one if there are others."""
+        """What to dream of, (most,): what the snapshot knew, without the active one if that can be told."""
         numbers = torch.arange(self.settings.most, device=self.knew.device)
         past = numbers < self.knew
         return past & (numbers != self.world.active) if self.settings.environments else past

@@ -30,7 +30,7 @@ class Readout:
 
     def look(self, task: Task, encode: Callable[[Tensor], Tensor]) -> None:
         """Average the codes of some images of a task anew, the first ones in their training order."""
-        labels = torch.tensor(task.classes, device=self.device)
+        labels = torch.tensor(task.classes, dtype=torch.int64, device=self.device)
         rows, order = labels - self.classes.start, task.order()[:_IMAGES]
         self.sums[rows], self.counts[rows] = 0.0, 0.0
         for start in range(0, len(order), _AT_ONCE):

@@ -47,11 +47,11 @@ class Inference:
     )
     low: float = setting(0.5, "without environments: a latent applies again below this")
     high: float = setting(0.8, "and no longer over this")
-    least: float = setting(0.05, "nats that a latent says, on average, if it is used")
+    least: float = setting(0.3, "nats that a latent says, on average, if it is used")
     tolerance: float = setting(0.5, "noise that a latent bears, at most, if the decoder uses it")
     patience: int = setting(2, "batches in a row that must speak for a change")
     quiet: int | None = setting(
-        None, "steps in an environment before another is looked for; none: until capacity is full"
+        None, "steps in an environment before another is looked for; none: 4/3 of capacity_steps"
     )
     slow: int = setting(200, "batches over which the usual error and atypicality are averaged")
 
@@ -101,4 +101,4 @@ class Settings:
     def quiet(self) -> int:
         """Steps in an environment before another is looked for."""
         own = self.inference.quiet
-        return self.objective.capacity_steps if own is None else own
+        return 4 * self.objective.capacity_steps // 3 if own is None else own

@@ -14,6 +14,7 @@ from everlearn.methods.vase.settings import Settings
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
+_FORGETS = 5
 _MOST = float(torch.finfo(torch.float32).max)
 
 
@@ -166,7 +167,8 @@ class World:
     def _keep_usual(self, look: Look, share: Tensor) -> None:
         """Move the slow means of the active environment towards what a batch of it shows; and its age."""
         age = at(self.age, self.active)
-        rate = share * (1 / (age + 1)).clamp(min=1 / self.settings.inference.slow)
+        # At first faster than a plain mean, which would not forget how it all began.
+        rate = share * (_FORGETS / (age + _FORGETS)).clamp(min=1 / self.settings.inference.slow)
         here = self._numbers == self.active
         pairs = [
             (self.error_spread, (look.error - self.error).abs()),
@@ -195,7 +197,8 @@ class World:
     def _open(self, now: Tensor, look: Look) -> None:
         """Open an environment whose latents are those that are not unusual in this batch."""
         here = (self._numbers == self.count) & now
-        unusual = at(self._unusual(look.alpha), self.active)
+        # What says nothing anywhere is free to be used here, whatever it makes of images never seen.
+        unusual = at(self._unusual(look.alpha), self.active) & self.used.any(0)
         mask = keep_one((~unusual).float(), look.alpha)
         if not self.settings.masks:
             mask = torch.ones_like(mask)

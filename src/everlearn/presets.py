@@ -119,7 +119,7 @@ def _of_codes(name: str, steps: int) -> Preset:
     )
 
 
-_ON_CPU = {
+_ON_CPU: dict[str, dict[str, Any]] = {
     "dcl": _MAPS,
     "dcl-plus": _MAPS,
     **dict.fromkeys(_CODERS, _FEW_CODES),

@@ -41,9 +41,9 @@ OTHERWISE = {
         "a head without bias that starts at 0, and rates of its own",
     ),
     "bir": "a generator in the same net",
-    "contrastive": "no classifier",
-    "dcl": "no classifier",
-    "dcl-plus": "no classifier",
+    **dict.fromkeys(
+        ("beta-vae", "cci-vae", "contrastive", "dcl", "dcl-plus", "vase"), "no classifier"
+    ),
     "gdumb": "learns from its memory alone",
     "icarl": "sigmoid outputs",
     "l2p": "prompts of a frozen net",

@@ -12,6 +12,7 @@ from torch import Tensor
 from everlearn.exam.environments import Environment, encode
 from everlearn.exam.one_shot import Row
 from everlearn.learner import Encodes, Masks
+from everlearn.nets.divergence import kl_each
 
 Numbers = list[float | None]
 
@@ -33,8 +34,7 @@ def describe_latents(learner: Encodes, one: Environment) -> Row:
 
 def divergence(means: Tensor, deviations: Tensor) -> Tensor:
     """KL of each latent from N(0, 1) in nats, the mean over images (n, N): (N,)."""
-    variances = deviations.square()
-    return 0.5 * (means.square() + variances - 1 - variances.log()).mean(0)
+    return kl_each(means, 2 * deviations.log()).mean(0)
 
 
 def correlation(means: Tensor, factor: Tensor) -> Tensor:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.gnr import AR1, NO_REPLAY
-from everlearn.experiments.read import lines, mean
+from everlearn.experiments.read import lines, mean, with_spread
 from everlearn.experiments.trial import Trial
 from everlearn.experiments.verdicts import listed, statement
 from everlearn.report import Group, Table
@@ -52,11 +50,7 @@ def _mode(group: Group) -> str:
 
 def spread(group: Group, name: str) -> str:
     """A number of the summary as a table shows it: its mean, and how far seeds lie apart."""
-    values = list(group.values(name).values())
-    if not values:
-        return NONE
-    apart_by = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.3f}{apart_by}"
+    return with_spread(list(group.values(name).values()), 3)
 
 
 def ends_of(groups: Sequence[Group]) -> dict[str, float]:

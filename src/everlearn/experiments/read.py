@@ -43,6 +43,14 @@ def cell(group: Group, name: str, digits: int = 3) -> str:
     return shown(mean(group, name), digits)
 
 
+def with_spread(values: Sequence[float], digits: int) -> str:
+    """The mean of several seeds as a table shows it, and how far they lie apart."""
+    if not values:
+        return NONE
+    apart = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{apart}"
+
+
 def shown(value: float | None, digits: int = 3) -> str:
     """A number as a table shows it, where it is known."""
     return NONE if value is None else f"{value:.{digits}f}"

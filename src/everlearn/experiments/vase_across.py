@@ -14,7 +14,6 @@ from everlearn.experiments.pictures import picture_row
 from everlearn.experiments.trial import Trial
 from everlearn.experiments.vase_sheets import draw_sheet
 from everlearn.methods.vase import VASE
-from everlearn.nets.divergence import bernoulli_error
 from everlearn.results import Row
 
 _SHOWN = 8
@@ -144,13 +143,9 @@ def _tell(learner: VASE, images: Tensor) -> dict[str, Tensor]:
     }
 
 
-@torch.no_grad()
 def _errors(learner: VASE, images: Tensor) -> Tensor:
-    every = [
-        bernoulli_error(images, learner.draw(learner.sample(images, number), number))
-        for number in torch.arange(learner.settings.most, device=images.device)
-    ]
-    return torch.stack(every).masked_fill(~learner.world.known[:, None], torch.inf)
+    errors = learner.errors_everywhere(images)
+    return errors.masked_fill(~learner.world.known[:, None], torch.inf)
 
 
 @torch.no_grad()

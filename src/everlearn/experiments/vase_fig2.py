@@ -9,12 +9,7 @@ from everlearn.experiments.learners import SEEDS
 from everlearn.experiments.pictures import pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, A, note_data, of_paper
-from everlearn.experiments.vase_probes import (
-    TRAVERSED,
-    mark_figures,
-    probe_figures,
-    traverse,
-)
+from everlearn.experiments.vase_probes import learn_and_traverse, mark_figures, probe_figures
 from everlearn.experiments.vase_verdicts import judge_change, judge_sharing
 from everlearn.report.chapter import Chapter
 
@@ -41,10 +36,7 @@ SETTINGS = {scale: _settings(scale) for scale in (SMALL, PAPER)}
 
 def run(lab: Lab) -> None:
     """Let both learn, where their data are, and draw what latents do."""
-    trials = lab.settings(SETTINGS).trials
-    if not lab.lacks_data(trials):
-        lab.learn(trials)
-        lab.measure(PART, TRAVERSED, lambda: traverse(lab, trials[0], **TRAVERSED), trials[:1])
+    learn_and_traverse(lab, lab.settings(SETTINGS).trials, PART)
 
 
 def figure(found: Found) -> Chapter:

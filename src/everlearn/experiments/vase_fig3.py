@@ -11,7 +11,7 @@ from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.pictures import pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, B, note_data, of_paper
-from everlearn.experiments.vase_probes import TRAVERSED, mark_figures, probe_figures, traverse
+from everlearn.experiments.vase_probes import learn_and_traverse, mark_figures, probe_figures
 from everlearn.experiments.vase_read import detected, spread, used
 from everlearn.experiments.vase_verdicts import judge_change, judge_environments
 from everlearn.metrics.environments import Found as Detected
@@ -43,10 +43,7 @@ SETTINGS = {scale: _settings(scale) for scale in (SMALL, PAPER)}
 
 def run(lab: Lab) -> None:
     """Let both learn, where their data are, and draw what latents do."""
-    trials = lab.settings(SETTINGS).trials
-    if not lab.lacks_data(trials):
-        lab.learn(trials)
-        lab.measure(PART, TRAVERSED, lambda: traverse(lab, trials[0], **TRAVERSED), trials[:1])
+    learn_and_traverse(lab, lab.settings(SETTINGS).trials, PART)
 
 
 def figure(found: Found) -> Chapter:

@@ -21,7 +21,7 @@ from everlearn.results import Row
 from everlearn.stream import Batch
 
 _SHOWN, _AT_ONCE = 8, 2000
-_LANE = 2  # of noise, beside those of learning and of samples
+_LANE = 3  # of noise, beside those of learning, of samples and of what latents bear
 
 
 def probe(

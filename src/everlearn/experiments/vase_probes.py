@@ -33,6 +33,13 @@ _FINE = 1e4
 Read = Callable[[Probed], Floats]
 
 
+def learn_and_traverse(lab: Lab, trials: Sequence[Trial], part: str) -> None:
+    """Let trials learn, where their data are, and draw what latents of the first do."""
+    if not lab.lacks_data(trials):
+        lab.learn(trials)
+        lab.measure(part, TRAVERSED, lambda: traverse(lab, trials[0], **TRAVERSED), trials[:1])
+
+
 def probe_figures(groups: Sequence[Group], name: str) -> list[Figure]:
     """Accuracy, and errors of position where it varies: a panel an environment."""
     found = []

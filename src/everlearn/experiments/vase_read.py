@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from everlearn.experiments.read import with_spread
 from everlearn.metrics import NotMeasuredError
 from everlearn.metrics.codes import (
     Probed,
@@ -21,7 +22,6 @@ from everlearn.metrics.environments import Found as Detected
 from everlearn.metrics.environments import environments
 from everlearn.metrics.latents import latents
 from everlearn.report import Finished, Group
-from everlearn.report.numbers import NONE
 
 _PERCENT, _FINE = 1e2, 1e4  # squared errors are told in 1e-4
 
@@ -82,11 +82,7 @@ def average(group: Group, name: str) -> float | None:
 
 def spread(group: Group, name: str, digits: int = 1) -> str:
     """A number as a table shows it: its mean, and how far seeds lie apart."""
-    found = values(group, name)
-    if not found:
-        return NONE
-    apart = f" ± {np.std(found, ddof=1):.{digits}f}" if len(found) > 1 else ""
-    return f"{np.mean(found):.{digits}f}{apart}".replace("-", "−")
+    return with_spread(values(group, name), digits).replace("-", "−")
 
 
 def detected(run: Finished) -> Detected | None:

@@ -13,6 +13,8 @@ from math import prod
 import torch
 from torch import Tensor, nn
 
+from everlearn.nets.divergence import kl_each
+
 _LARGE = 1024  # numbers of a latent
 
 
@@ -74,7 +76,7 @@ def sample(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
 
 def kl(mean: Tensor, log_variance: Tensor) -> Tensor:
     """KL(q(z | a) || N(0, I)) of each row, (B,)."""
-    return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1)
+    return kl_each(mean, log_variance).sum(1)
 
 
 def generator_loss(

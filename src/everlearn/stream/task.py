@@ -203,6 +203,16 @@ class Task:
         return self.canonical.batch(slice(None), device)
 
 
+def find_task(index: int, tasks: int) -> int:
+    """The number of a task of a stream with so many, counted from its end where below 0."""
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        raise TypeError(f"a task is chosen by a whole number, found {index!r}")
+    number = int(index) + (tasks if index < 0 else 0)
+    if not 0 <= number < tasks:
+        raise IndexError(f"task {index} is not in the stream (0 .. {tasks - 1})")
+    return number
+
+
 def _check_rows(rows: ArrayLike, count: int) -> Ints:
     array = np.atleast_1d(np.asarray(rows))
     if array.size == 0:

@@ -160,12 +160,20 @@ class VASE:
 
     def _surprises(self, images: Tensor) -> Tensor:
         """Excess errors in each environment, kappa times those where latents do not apply, (most,)."""
-        numbers = torch.arange(self.settings.most, device=self.device)
-        errors = torch.stack([self._errors_in(images, number).mean() for number in numbers])
-        excess = errors - entropy(images).mean()
+        excess = self.errors_everywhere(images).mean(1) - entropy(images).mean()
         mean, deviation = self.codes(images)
         strange = self.world.strange(atypicality(mean, 2 * deviation.log()))
         return torch.where(strange, self.settings.inference.kappa * excess, excess)
+
+    @torch.no_grad()
+    def errors_everywhere(self, images: Tensor) -> Tensor:
+        """Nats lost when images are rebuilt in each environment, known or not, (most, B)."""
+        code = self.codes(images)
+        every = [
+            bernoulli_error(images, self.draw(self._sample(*code, number), number))
+            for number in torch.arange(self.settings.most, device=self.device)
+        ]
+        return torch.stack(every)
 
     @torch.no_grad()
     def _errors_in(self, images: Tensor, place: Tensor) -> Tensor:
@@ -189,7 +197,9 @@ class VASE:
 
     def sample(self, images: Tensor, place: Tensor) -> Tensor:
         """Codes of images, as they are drawn from in an environment: some numbers are noise."""
-        mean, deviation = self.codes(images)
+        return self._sample(*self.codes(images), place)
+
+    def _sample(self, mean: Tensor, deviation: Tensor, place: Tensor) -> Tensor:
         source = chance(self.seed, Purpose.VASE, 0, self.device, lane=1)
         noise = torch.randn((2, *mean.shape), generator=source, device=self.device)
         return blend(mean + deviation * noise[0], at(self.world.masks, place), noise[1])

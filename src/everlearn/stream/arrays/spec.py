@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
 from everlearn.stream.arrays import codec
@@ -28,7 +26,7 @@ from everlearn.stream.arrays.sources.nicv2 import NAMES
 from everlearn.stream.arrays.task import build_array_task
 from everlearn.stream.arrivals import Setting
 from everlearn.stream.points import Plain
-from everlearn.stream.task import Task
+from everlearn.stream.task import Task, find_task
 
 
 @dataclass(frozen=True)
@@ -180,12 +178,7 @@ class ArrayStream:
 
     def __getitem__(self, index: int) -> Task:
         """Make any task."""
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
-            raise TypeError(f"a task is chosen by a whole number, found {index!r}")
-        number = int(index) + (len(self) if index < 0 else 0)
-        if not 0 <= number < len(self):
-            raise IndexError(f"task {index} is not in the stream (0 .. {len(self) - 1})")
-        return build_array_task(self, number)
+        return build_array_task(self, find_task(index, len(self)))
 
     def __iter__(self) -> Iterator[Task]:
         """Go through the tasks; two passes give the same."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from everlearn.border import check_whole
 from everlearn.philox import check_seed
 from everlearn.render.canvas import Canvas
@@ -18,7 +16,7 @@ from everlearn.stream.arrays.sources.idx import CLASSES
 from everlearn.stream.codec import read_settings
 from everlearn.stream.environments.names import Environment, parse
 from everlearn.stream.environments.task import build_environment
-from everlearn.stream.task import Task
+from everlearn.stream.task import Task, find_task
 
 KEY = "everlearn_environments"
 FORMAT = 1
@@ -119,12 +117,7 @@ class Environments:
 
     def __getitem__(self, index: int) -> Task:
         """Make any task."""
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
-            raise TypeError(f"a task is chosen by a whole number, found {index!r}")
-        number = int(index) + (len(self) if index < 0 else 0)
-        if not 0 <= number < len(self):
-            raise IndexError(f"task {index} is not in the stream (0 .. {len(self) - 1})")
-        return build_environment(self, number)
+        return build_environment(self, find_task(index, len(self)))
 
     def __iter__(self) -> Iterator[Task]:
         """Go through the tasks; two passes give the same."""

@@ -49,6 +49,19 @@ def test_the_full_net_has_the_convolutions_of_the_specification():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("size", [16, 64])
+@pytest.mark.parametrize("name", NETS)
+@torch.no_grad()
+def test_layers_keep_the_size_of_what_they_are_given(name, size):
+    """Noise of mean 0 comes out of every layer as large as before; torch's own weights lose it on the way."""
+    net, source = build(name, size=size, z=64), torch.Generator().manual_seed(1)
+    noise = torch.randn((32, 1, size, size), generator=source)
+    code = net.encode(noise)
+    size_of = [float(t.square().mean().sqrt()) for t in (code.mean, code.log_variance)]
+    drawn = net.decode(torch.randn((32, 64), generator=source), torch.tensor(0))
+    assert all(0.4 < found < 2.5 for found in [*size_of, float(drawn.square().mean().sqrt())])
+
+
 def test_a_smaller_image_takes_fewer_convolutions():
     assert [fit_plan("vase", size).convolutions for size in (16, 32, 64)] == [
         (64, 64), (64, 64, 128), (64, 64, 128, 128)

@@ -231,6 +231,7 @@ def surprised(**changes: Any) -> Any:
     learner = learn(make(spreads=0.0, quiet=8, **changes), TASKS[:1])
     learner.world.error.fill_(0.01)
     learner.world.error_spread.zero_()
+    learner.world.learned.zero_()  # nothing to look back on
     return learner
 
 
@@ -240,6 +241,29 @@ def test_a_batch_that_surprises_has_no_slopes() -> None:
     assert learner._learn_batch(False, images, noise, draws) == 0
     assert learner.world.doubt == 1
     assert not any(weight.grad.any() for weight in learner.net.parameters())
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) -> None:
+    learner = learn(make(quiet=8, dreams=False), TASKS[:1])
+    assert learner.world.learned == 16
+    with torch.no_grad():
+        learner.net.mean.bias += 3
+    if forgets:
+        learner.world.learned.zero_()
+    learner._learn_batch(False, some(count=16), *noises(learner))
+    assert learner.world.doubt == forgets
+
+
+def test_the_last_images_that_were_learned_are_kept() -> None:
+    learner = surprised(dreams=False)
+    before = learner.last.clone()
+    assert before.any()
+    learner._learn_batch(False, some(1), *noises(learner))
+    assert torch.equal(learner.last, before)
+    learner = learn(make(quiet=100, dreams=False), TASKS[:1])
+    learner._learn_batch(False, some(1), *noises(learner))
+    assert torch.equal(learner.last, some(1))
 
 
 def test_a_new_environment_is_drawn_at_first_as_the_one_that_was_least_wrong() -> None:
@@ -369,11 +393,12 @@ def test_only_known_environments_are_found(guess: str) -> None:
 
 
 def test_images_are_placed_by_their_error_or_by_the_classifier() -> None:
-    learner = learn(make(**TOLD), TASKS)
+    learner = learn(make(**TOLD, masks=False), TASKS)
+    learner.world.error.fill_(1e6)  # nothing surprises
     images = some(0)
     errors = [float(learner._errors_in(images, place).mean()) for place in torch.arange(3)]
     assert learner.environment(images) == errors.index(min(errors))
-    other = make(**TOLD, guess="classifier")
+    other = make(**TOLD, masks=False, guess="classifier")
     other.load_state(learner.state())
     with torch.no_grad():
         other.net.place.weight.zero_()
@@ -381,8 +406,22 @@ def test_images_are_placed_by_their_error_or_by_the_classifier() -> None:
     assert other.environment(images) == 1
 
 
-@pytest.mark.parametrize("usual", [(1.6, 1.6, 1.6), (1.6, 1.6, 1.4), (1.4, 1.4, 1.4)])
-def test_an_error_counts_more_where_latents_do_not_apply(usual: tuple[float, ...]) -> None:
+STRANGE, USUAL = 1.4, 1.6  # a mean of atypicality, to which 0.3 is added, beside one of 1.81
+EASY, HARD = 1e6, 1.0  # a mean of errors
+
+
+@pytest.mark.parametrize(
+    ("alphas", "errors", "factors"),
+    [
+        ((USUAL, USUAL, USUAL), (EASY, EASY, EASY), (1, 1, 1)),
+        ((USUAL, USUAL, STRANGE), (EASY, EASY, EASY), (1, 1, math.inf)),
+        ((USUAL, USUAL, STRANGE), (HARD, EASY, EASY), (math.inf, 1, math.inf)),
+        ((STRANGE, USUAL, STRANGE), (HARD, HARD, EASY), (1.5, 1, 1.5)),
+    ],
+)
+def test_images_are_of_no_environment_where_they_surprise_unless_it_is_everywhere(
+    alphas: tuple[float, ...], errors: tuple[float, ...], factors: tuple[float, ...]
+) -> None:
     """Codes whose variance is 0.01: their atypicality is (0.01 - 1 - log 0.01) / 2 = 1.81."""
     learner, images = learn(make(**TOLD), TASKS), some(2)
     net, world = learner.net, learner.world
@@ -391,18 +430,16 @@ def test_an_error_counts_more_where_latents_do_not_apply(usual: tuple[float, ...
             head.weight.zero_()
             head.bias.fill_(bias)
     world.kl.fill_(1.0)
-    world.alpha_spread.zero_()
-    world.alpha.copy_(torch.tensor(usual)[:, None])
+    for spread in (world.alpha_spread, world.error_spread):
+        spread.zero_()
+    world.alpha.copy_(torch.tensor(alphas)[:, None])
+    world.error.copy_(torch.tensor(errors))
     excess = [
         float((learner._errors_in(images, place) - entropy(images)).mean())
         for place in torch.arange(3)
     ]
-    # 0.3 over what is usual is unusual; kappa is 1.5.
-    expected = [
-        error * (1.5 if often + 0.3 < 1.81 else 1.0)
-        for error, often in zip(excess, usual, strict=True)
-    ]
-    assert learner._surprises(images).tolist() == pytest.approx(expected, rel=1e-4)
+    expected = [error * factor for error, factor in zip(excess, factors, strict=True)]
+    assert learner._misfits(images).tolist() == pytest.approx(expected, rel=1e-4)
     assert learner.environment(images) == expected.index(min(expected))
 
 

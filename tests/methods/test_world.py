@@ -93,6 +93,38 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
     assert world.age.tolist() == [9, 0, 0, 0]
 
 
+@pytest.mark.parametrize("moved", [look(20.0), look(a2=0.9)])
+def test_what_is_usual_follows_a_net_that_moves(moved: Look) -> None:
+    world = settled()
+    assert show(world, moved) == [False]
+    world = settled()
+    world.follow(moved)
+    assert (world.error[0], *world.alpha[0].tolist()) == (moved.error, *moved.alpha.tolist())
+    assert show(world, moved) == [True]
+    assert show(world, look(40.0)) == [False]
+
+
+def test_what_is_usual_stays_while_the_last_batch_does_not_surprise() -> None:
+    world = settled()
+    before = kept(world)
+    world.follow(look(14.0, a1=0.5))
+    assert not changed(before, world)
+
+
+def test_nothing_is_followed_while_quiet_nor_of_another_size_or_environment() -> None:
+    young, other, back = make(), settled(), settled(2)
+    show(young, look(), 9)
+    assert visit(back, 0, 3)[-1] == 0
+    for world, moved in [
+        (young, look(50.0)),
+        (other, look(50.0)._replace(images=2)),
+        (back, look(99.0)),
+    ]:
+        before = kept(world)
+        world.follow(moved)
+        assert not changed(before, world)
+
+
 @pytest.mark.parametrize("hard", [look(16.0), look(a2=0.7)])
 def test_nothing_surprises_before_the_quiet_steps_are_over(hard: Look) -> None:
     world = make()

@@ -6,7 +6,6 @@ encoder sees last tells environments apart; it never moves the encoder.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -61,7 +60,7 @@ class Coder(nn.Module):
     """
 
     def __init__(self, name: str, channels: int, size: int, z: int, environments: int) -> None:
-        """Draw weights that keep the size of what they are given, from layer to layer."""
+        """Start from torch's own random weights, but for those that see."""
         super().__init__()
         plan = fit_plan(name, size)
         self.z, shape, hidden = z, (channels, size, size), plan.hidden
@@ -76,9 +75,7 @@ class Coder(nn.Module):
         )
         self.brush = nn.Sequential(*up)
         self.place = nn.Linear(hidden, environments)
-        last = (self.mean, self.log_variance, self.place, self.brush[-1])
-        for layer in self.modules():
-            _draw_weights(layer, 1 if layer in last else 2)
+        _keep_size(self.eyes)
         self.register_buffer("_units", torch.arange(environments), persistent=False)
         self._units: Tensor
 
@@ -165,22 +162,17 @@ class Patches(nn.Conv2d):
         return linear(rows, self.weight.flatten(1), self.bias).permute(0, 3, 1, 2)
 
 
-def _draw_weights(layer: nn.Module, gain: int) -> None:
-    """Draw a layer's weights (He et al. 2015): with torch's own, codes would say next to nothing of images.
+def _keep_size(layers: nn.Module) -> None:
+    """Draw weights that keep the size of what layers with ReLUs are given (He et al. 2015).
 
-    What is as small is lost in bfloat16, and some nets never left off drawing the mean image.
-
-    Args:
-        gain: what the variance is multiplied by: 2 before a ReLU, which halves it, else 1.
+    With torch's own, what is seen gets smaller from layer to layer. In bfloat16 it is then lost, and some
+    nets never left off drawing the mean image. With such weights in the decoder too, more latents share in
+    a position, and do not let go of it.
     """
-    if not isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
-        return
-    inputs = layer.weight[0].numel()
-    if isinstance(layer, nn.ConvTranspose2d):  # of stride 2: a place is drawn by a quarter of the weights
-        inputs = layer.in_channels * prod(layer.kernel_size) // prod(layer.stride)
-    nn.init.normal_(layer.weight, 0.0, math.sqrt(gain / inputs))
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)
+    for layer in layers.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
 
 
 Layers = list[nn.Module]

@@ -50,10 +50,13 @@ class VASE:
         fast.place(net, device)
         self.net = net
         self.world = World(settings, device)
+        # The last images that were learned: where these surprise, it is the net that has changed.
+        shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
+        self.last = torch.zeros(shape, device=device)
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = [*fast.changed(self.net, self.optimizer), *self.world.tensors.values()]
+        changed = [*fast.changed(self.net, self.optimizer), *self.world.tensors.values(), self.last]
         self._awake, self._dreaming = fast.both_ways(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -95,11 +98,10 @@ class VASE:
         net, here = Lent(self.net), slice(0, len(images))
         code = net.encode(images if dream is None else torch.cat([images, dream.images]))
         now = code.part(here)
+        if self.world.infers:
+            self._look_back(net, noise)
         place = self.world.candidate(self._chances(now))
-        z = blend(
-            sample(now.mean, now.log_variance, noise[0]), at(self.world.masks, place), noise[1]
-        )
-        logits = self._decode(net, z, place, dream)
+        logits = self._decode(net, self._blend(now, place, noise), place, dream)
         loss = self._understand(images, now, logits[here], place)
         if dream is not None:
             there = slice(len(images), None)
@@ -109,6 +111,19 @@ class VASE:
         out = fast.descend(self.optimizer, loss)
         self.net.lend(self.world.nearest, self.world.opened_now())
         return out
+
+    @torch.no_grad()
+    def _look_back(self, net: Lent, noise: Tensor) -> None:
+        """See the last images that were learned again, with the net as it is now."""
+        images, place = self.last[: noise.shape[1]], self.world.active
+        code = net.encode(images)
+        logits = net.decode(self._blend(code, place, noise), place)
+        self.world.follow(self._look(images, code, bernoulli_error(images, logits).mean()))
+
+    def _blend(self, code: Code, place: Tensor, noise: Tensor) -> Tensor:
+        """Codes drawn from q, with noise where latents do not apply."""
+        z = sample(code.mean, code.log_variance, noise[0])
+        return blend(z, at(self.world.masks, place), noise[1])
 
     def _chances(self, code: Code) -> Tensor:
         """How likely each environment is for a batch by the classifier, (most,)."""
@@ -125,16 +140,18 @@ class VASE:
         """The loss of a batch in its environment: error, what codes say, and the environment's name."""
         mask, capacity = at(self.world.masks, place), self.world.capacity()
         error = bernoulli_error(images, logits).mean()
-        kl = kl_each(code.mean, code.log_variance).mean(0)
-        said = (mask * kl).sum()
+        said = (mask * kl_each(code.mean, code.log_variance).mean(0)).sum()
         named = cross_entropy(self.net.guess(code.seen), place.expand(len(images)))
-        learned = self.world.turn(place, self._look(images, code, error, kl))
+        learned = self.world.turn(place, self._look(images, code, error))
+        self.last[: len(images)] = torch.where(learned > 0, images, self.last[: len(images)])
         return learned * (error + self._pressure(said, capacity) + named)
 
-    def _look(self, images: Tensor, code: Code, error: Tensor, kl: Tensor) -> Look:
-        alpha = atypicality(code.mean.detach(), code.log_variance.detach())
+    @torch.no_grad()
+    def _look(self, images: Tensor, code: Code, error: Tensor) -> Look:
+        alpha = atypicality(code.mean, code.log_variance)
         least = entropy(images).mean() if self.settings.inference.excess else 0.0
-        return Look(error.detach() - least, alpha, kl.detach())
+        kl = kl_each(code.mean, code.log_variance).mean(0)
+        return Look(error.detach() - least, alpha, kl, len(images))
 
     def _pressure(self, said: Tensor, capacity: Tensor) -> Tensor:
         """What holds codes back: the squared gap to a capacity, or their KL alone."""
@@ -153,17 +170,25 @@ class VASE:
         """The environment that images which belong together are of, ()."""
         known = self.world.known
         if self.settings.inference.guess == "error":
-            return self._surprises(images).masked_fill(~known, torch.inf).argmin()
+            return self._misfits(images).masked_fill(~known, torch.inf).argmin()
         with fast.evaluating(self.net):
             chances = self._chances(self.net.encode(images))
         return chances.masked_fill(~known, -1.0).argmax()
 
-    def _surprises(self, images: Tensor) -> Tensor:
-        """Excess errors in each environment, kappa times those where latents do not apply, (most,)."""
+    def _misfits(self, images: Tensor) -> Tensor:
+        """Excess errors of images that belong together, in each environment, (most,).
+
+        Where they surprise, they are not of it. If they surprise everywhere, errors are taken kappa times
+        where latents do not apply.
+        """
+        world, own = self.world, self.settings.inference
         excess = self.errors_everywhere(images).mean(1) - entropy(images).mean()
         mean, deviation = self.codes(images)
-        strange = self.world.strange(atypicality(mean, 2 * deviation.log()))
-        return torch.where(strange, self.settings.inference.kappa * excess, excess)
+        alpha = atypicality(mean, 2 * deviation.log())
+        out = world.surprises(excess, alpha)
+        worse = torch.where(world.strange(alpha), own.kappa * excess, excess)
+        lost = (out | ~world.known).all()
+        return torch.where(lost, worse, excess.masked_fill(out, torch.inf))
 
     @torch.no_grad()
     def errors_everywhere(self, images: Tensor) -> Tensor:
@@ -226,6 +251,7 @@ class VASE:
             "optimizer": fast.moments(self.optimizer),
             "snapshot": self.dreamer.state() if self.settings.dreams else {},
             "world": dict(self.world.tensors),
+            "last": self.last,
             "means": self.readout.state(),
             "steps": self.steps,
         }
@@ -237,6 +263,7 @@ class VASE:
         if self.settings.dreams:
             self.dreamer.load(state["snapshot"])
         self.world.load(state["world"])
+        self.last.copy_(state["last"])
         self.readout.load(state["means"])
         self.steps = state["steps"]
 

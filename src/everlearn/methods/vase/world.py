@@ -19,11 +19,12 @@ _MOST = float(torch.finfo(torch.float32).max)
 
 
 class Look(NamedTuple):
-    """What a batch shows: mean error (), and atypicality and KL of each latent, (z,)."""
+    """What a batch shows: mean error (), and atypicality and KL of each latent, (z,); and its images."""
 
     error: Tensor
     alpha: Tensor
     kl: Tensor
+    images: int = 1
 
 
 class World:
@@ -42,7 +43,10 @@ class World:
             "start": torch.zeros(most, device=device),
             "age": torch.zeros(most, dtype=torch.int64, device=device),
             "opened": torch.full((most,), _NEVER, dtype=torch.int64, device=device),
-            **{name: _whole(0, device) for name in ("active", "doubt", "switches", "steps")},
+            **{
+                name: _whole(0, device)
+                for name in ("active", "doubt", "switches", "steps", "learned")
+            },
             "count": _whole(1, device),
             "told": _whole(_NEVER, device),
             "nearest": _whole(0, device),
@@ -91,9 +95,18 @@ class World:
     def _trying(self) -> Tensor:
         return self.doubt >= self.settings.inference.patience
 
+    @property
+    def infers(self) -> bool:
+        """Whether environments are to be found out."""
+        return self.settings.environments and self.settings.inference.switches == "inferred"
+
     def _settled(self) -> Tensor:
-        inferred = self.settings.inference.switches == "inferred"
-        return (at(self.age, self.active) >= self.settings.quiet) & inferred
+        return (at(self.age, self.active) >= self.settings.quiet) & self.infers
+
+    def follow(self, look: Look) -> None:
+        """Take the last batch learned, seen again, for usual if it would surprise: the net has moved."""
+        same = self.learned == look.images
+        self._settle_for(same & self._settled() & self._is_new(self.active, look), look)
 
     def turn(self, candidate: Tensor, look: Look) -> Tensor:
         """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
@@ -120,6 +133,8 @@ class World:
         self._go(found, torch.where(told, self.told, candidate))
         self._open(opens, look)
         self._calm(opens | found | lost)
+        kept = torch.where(learned, look.images, self.learned)
+        self.learned.copy_(torch.where(opens | found, 0, kept))
         return learned.float()
 
     def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:
@@ -157,12 +172,18 @@ class World:
         """In which environments a batch has used latents that do not apply to it, (most,)."""
         return (self._unusual(alpha) & self.used).any(1) & self.settings.masks
 
+    def surprises(self, error: Tensor, alpha: Tensor) -> Tensor:
+        """In which environments a batch is too hard, or its latents are not those that apply, (most,).
+
+        Args:
+            error: of the batch, () or (most,) if it was drawn in each.
+        """
+        own, usual = self.settings.inference, self.error
+        more = (own.spreads * self.error_spread).maximum((own.kappa - 1) * usual)
+        return (error > usual + more) | self.strange(alpha)
+
     def _is_new(self, candidate: Tensor, look: Look) -> Tensor:
-        """Whether a batch is too hard in an environment, or its latents are not those that apply there."""
-        own, usual = self.settings.inference, at(self.error, candidate)
-        more = (own.spreads * at(self.error_spread, candidate)).maximum((own.kappa - 1) * usual)
-        hard = look.error > usual + more
-        return hard | at(self.strange(look.alpha), candidate)
+        return at(self.surprises(look.error, look.alpha), candidate)
 
     def _keep_usual(self, look: Look, share: Tensor) -> None:
         """Move the slow means of the active environment towards what a batch of it shows; and its age."""
@@ -189,7 +210,7 @@ class World:
             self.masks[0] = torch.where(settled, found, self.masks[0])
 
     def _settle_for(self, now: Tensor, look: Look) -> None:
-        """Take a batch as usual in the active environment: it fits nowhere, and there is no room."""
+        """Take a batch as usual in the active environment."""
         here = (self._numbers == self.active) & now
         self.error.copy_(torch.where(here, look.error, self.error))
         self.alpha.copy_(torch.where(here[:, None], look.alpha, self.alpha))

@@ -385,9 +385,9 @@ def mixture(context: float, middle: float, steep: float = 20.0, seed: int = 0) -
     }  # fmt: skip
 
 
-def crossed(across: float) -> dict[str, Any]:
+def crossed(across: float, target: str) -> dict[str, Any]:
     return {
-        "kind": "crossing", "seed": 0, "source": "a", "target": "b", "within": 1.0,
+        "kind": "crossing", "seed": 0, "source": "moving-fashion-mnist", "target": target, "within": 1.0,
         "across": across, "any": 400.0, "total": 100,
     }  # fmt: skip
 
@@ -395,20 +395,24 @@ def crossed(across: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("across", "middles", "steep", "expected"),
     [
-        (100.0, (0.6, 0.5, 0.4), 20.0, ["equal", "equal", "equal"]),
-        (101.0, (0.6, 0.5, 0.4), 2.0, ["worse", "worse", "equal"]),
-        (100.0, (0.4, 0.5, 0.6), 20.0, ["equal", "equal", "worse"]),
-        (100.0, (0.5, 0.5, 0.5), 20.0, ["equal", "equal", "worse"]),
+        (100.0, (0.6, 0.5, 0.4), 20.0, ["equal", "equal", "equal", "equal"]),
+        (101.0, (0.6, 0.5, 0.4), 2.0, ["worse", "equal", "worse", "equal"]),
+        (100.0, (0.4, 0.5, 0.6), 20.0, ["equal", "equal", "equal", "worse"]),
+        (100.0, (0.5, 0.5, 0.5), 20.0, ["equal", "equal", "equal", "worse"]),
     ],
 )
 def test_crossings_and_mixtures_are_judged(keep_part, tmp_path, across, middles, steep, expected):
-    keep_part("vase-fig4-crossing", [crossed(across)])
+    pairs = {"inverse-moving-mnist": across, "moving-mnist": 50.0}
+    keep_part("vase-fig4-crossing", [crossed(far, target) for target, far in pairs.items()])
     rows = [mixture(c, m, steep) for c, m in zip((-0.5, 0.0, 0.5), middles, strict=True)]
     keep_part("vase-fig4-ambiguity", rows)
     chapter = draw(vase_fig4, tmp_path)
     assert words(chapter) == expected
     root = f"{np.sqrt(across / 100):.3f}"
-    assert chapter.tables[0].rows == [["0", "a to b", "0.100", root, "2.000"]]
+    assert [row[1:] for row in chapter.tables[0].rows] == [
+        ["moving-fashion-mnist to inverse-moving-mnist", "0.100", root, "2.000"],
+        ["moving-fashion-mnist to moving-mnist", "0.100", "0.707", "2.000"],
+    ]
     assert "50% mnist" in chapter.figures[0].svg
     assert chapter.missing == [
         trial.folder(k) for trial in trials_of(vase_fig4).values() for k in trial.seeds

@@ -59,15 +59,16 @@ def centres(images: Tensor, inverse: bool = False) -> Tensor:
     )
 
 
-def cross(lab: Lab, trials: Sequence[Trial], pair: Sequence[str], images: int) -> Iterator[Row]:
-    """Draw images of each of two environments in the other, seed by seed."""
-    for trial in trials:
+def cross(
+    lab: Lab, trials: Sequence[Trial], pairs: Sequence[Sequence[str]], images: int
+) -> Iterator[Row]:
+    """Draw images of each of two environments in the other, a pair of them for each trial."""
+    for trial, pair in zip(trials, pairs, strict=True):
         learner: VASE = lab.learner(trial, trial.seeds[0])
         first, second = scenes(lab, learner, trial, pair, images)
         for source, target in ((first, second), (second, first)):
             yield _distances(learner, source, target) | {"seed": trial.seeds[0]}
-            if trial is trials[0]:
-                yield _crossing(learner, source, target)
+            yield _crossing(learner, source, target)
 
 
 def _distances(learner: VASE, source: Scene, target: Scene) -> Row:
@@ -110,28 +111,30 @@ def _crossing(learner: VASE, source: Scene, target: Scene) -> Row:
 
 
 def mix(
-    lab: Lab, trials: Sequence[Trial], mixed: Sequence[str], images: int, weights: int,
+    lab: Lab,
+    trial: Trial,
+    mixed: Sequence[str],
+    images: int,
+    weights: int,
     contexts: Sequence[float],
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     """Ask which of two environments mixtures of their images are of, in batches with images of one."""
-    for trial in trials:
-        learner: VASE = lab.learner(trial, trial.seeds[0])
-        first, second = scenes(lab, learner, trial, mixed, images)
-        steps = torch.linspace(0, 1, weights).tolist()
-        told = [_tell(learner, torch.lerp(second.images, first.images, step)) for step in steps]
-        real = {1.0: told[-1], -1.0: told[0]}
-        for by in ("errors", "classifier"):
-            for context in contexts:
-                around = real[-1.0 if context < 0 else 1.0][by]
-                found = [likely(by, one[by], around, abs(context)) for one in told]
-                yield {
-                    "kind": "mixture", "seed": trial.seeds[0], "by": by, "context": context,
-                    "weights": steps,
-                    "first": [float(chances[first.place]) for chances in found],
-                    "second": [float(chances[second.place]) for chances in found],
-                }  # fmt: skip
-        if trial is trials[0]:
-            yield _mixtures(first, second)
+    learner: VASE = lab.learner(trial, trial.seeds[0])
+    first, second = scenes(lab, learner, trial, mixed, images)
+    steps = torch.linspace(0, 1, weights).tolist()
+    told = [_tell(learner, torch.lerp(second.images, first.images, step)) for step in steps]
+    real = {1.0: told[-1], -1.0: told[0]}
+    for by in ("errors", "classifier"):
+        for context in contexts:
+            around = real[-1.0 if context < 0 else 1.0][by]
+            found = [likely(by, one[by], around, abs(context)) for one in told]
+            yield {
+                "kind": "mixture", "seed": trial.seeds[0], "by": by, "context": context,
+                "weights": steps,
+                "first": [float(chances[first.place]) for chances in found],
+                "second": [float(chances[second.place]) for chances in found],
+            }  # fmt: skip
+    yield _mixtures(first, second)
 
 
 def _tell(learner: VASE, images: Tensor) -> dict[str, Tensor]:

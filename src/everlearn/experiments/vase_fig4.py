@@ -10,8 +10,8 @@ import numpy as np
 from everlearn.experiments.found import Found, runs_of
 from everlearn.experiments.pictures import pictures
 from everlearn.experiments.read import lines
-from everlearn.experiments.trial import PAPER, SMALL, Settings, Trial, at_scale
-from everlearn.experiments.vase import PAIR, VASE, B, each_seed, note_data
+from everlearn.experiments.trial import PAPER, SMALL, Settings, at_scale
+from everlearn.experiments.vase import PAIR, VASE, A, B, note_data
 from everlearn.experiments.verdicts import listed, statement
 from everlearn.metrics.rows import Floats, of_kind
 from everlearn.report import Table
@@ -43,30 +43,30 @@ _NOTE = (
 )
 
 
-def _trials(scale: str) -> dict[str, Trial]:
-    """Of what is taken across and of what is mixed; at a small scale both are one."""
-    courses = {"crossing": PAIR[scale], "mixing": B[scale]}
-    return {part: course.ablation(VASE) for part, course in courses.items()}
-
-
-TRIALS = {scale: _trials(scale) for scale in (SMALL, PAPER)}
+# Where codes are taken across, between which two environments; and where mixtures are asked about.
+CROSSED = {
+    SMALL: ((PAIR[SMALL], ("moving-sprites", "moving-sprites-1")),),
+    PAPER: (
+        (PAIR[PAPER], ("moving-fashion-mnist", "inverse-moving-mnist")),
+        (A[PAPER], ("moving-fashion-mnist", "moving-mnist")),
+    ),
+}
+MIXED = {
+    SMALL: ("scaled-turned-sprites", "moving-sprites"),
+    PAPER: ("mnist", "inverse-fashion-mnist"),
+}
 
 
 def _settings(scale: str, **numbers: object) -> Settings:
-    every = {trial.name: trial for trial in TRIALS[scale].values()}
+    courses = [*(course for course, _ in CROSSED[scale]), B[scale]]
+    every = {trial.name: trial for trial in (course.ablation(VASE) for course in courses)}
     return Settings(tuple(every.values()), numbers)
 
 
 SETTINGS = {
-    SMALL: _settings(
-        SMALL, images=128, weights=11, pair=("moving-sprites", "moving-sprites-1"),
-        mixed=("scaled-turned-sprites", "moving-sprites"),
-    ),
-    PAPER: _settings(
-        PAPER, images=2048, weights=41, pair=("moving-fashion-mnist", "inverse-moving-mnist"),
-        mixed=("mnist", "inverse-fashion-mnist"),
-    ),
-}  # fmt: skip
+    SMALL: _settings(SMALL, images=128, weights=11),
+    PAPER: _settings(PAPER, images=2048, weights=41),
+}
 
 
 def run(lab: Lab) -> None:
@@ -78,11 +78,13 @@ def run(lab: Lab) -> None:
     from everlearn.experiments.vase_across import cross, mix
 
     told = settings.numbers
-    pair, mixed = (each_seed(trial) for trial in at_scale(TRIALS, lab.scale).values())
-    asked = {name: told[name] for name in ("pair", "images")}
-    lab.measure(CROSSING, asked, lambda: cross(lab, pair, **asked), pair)
-    mixing = {name: told[name] for name in ("mixed", "images", "weights")} | {"contexts": CONTEXTS}
-    lab.measure(AMBIGUITY, mixing, lambda: mix(lab, mixed, **mixing), mixed)
+    crossed = [(course.ablation(VASE), pair) for course, pair in at_scale(CROSSED, lab.scale)]
+    trials, pairs = [trial for trial, _ in crossed], [pair for _, pair in crossed]
+    asked = {"pairs": pairs, "images": told["images"]}
+    lab.measure(CROSSING, asked, lambda: cross(lab, trials, **asked), trials)
+    mixing = {**told, "mixed": at_scale(MIXED, lab.scale), "contexts": CONTEXTS}
+    trial = at_scale(B, lab.scale).ablation(VASE)
+    lab.measure(AMBIGUITY, mixing, lambda: mix(lab, trial, **mixing), [trial])
 
 
 def figure(found: Found) -> Chapter:
@@ -91,11 +93,12 @@ def figure(found: Found) -> Chapter:
     rows = {part: found.rows(part) for part in PARTS}
     crossed, mixed = of_kind(rows[CROSSING], "crossing"), of_kind(rows[AMBIGUITY], "mixture")
     curves = {by: probabilities(mixed, by) for by in _BY}
-    figures = [one for by in _BY for one in _figures(curves[by], by, settings.numbers["mixed"])]
+    figures = [one for by in _BY for one in _figures(curves[by], by, at_scale(MIXED, found.scale))]
     groups = found.groups(settings.trials)
     missing = [*found.missing(settings.trials), *(part for part in PARTS if not rows[part])]
     shown = [picture for part in PARTS for picture in pictures(rows[part])]
-    verdicts = [judge_crossing(crossed), *judge_mixing(curves["errors"])]
+    pairs = [pair for _, pair in at_scale(CROSSED, found.scale)]
+    verdicts = [*(judge_crossing(crossed, pair) for pair in pairs), *judge_mixing(curves["errors"])]
     return Chapter(
         figures, [_table(crossed)] if crossed else [], shown, verdicts, runs_of(groups), missing,
         note_data(missing, found.scale), found.origins(*PARTS),
@@ -109,12 +112,13 @@ def distance(rows: Iterable[Row], name: str) -> float | None:
     return float(np.sqrt(sum(row[name] for row in some) / total)) if total else None
 
 
-def judge_crossing(rows: Sequence[Row]) -> Verdict:
+def judge_crossing(rows: Sequence[Row], pair: Sequence[str]) -> Verdict:
     """Whether what is taken across stays where it was, by half of the distance between any two images."""
-    told = {name: distance(rows, name) for name in ("within", "across", "any")}
+    some = [row for row in rows if {row["source"], row["target"]} == set(pair)]
+    told = {name: distance(some, name) for name in ("within", "across", "any")}
     across, free = told["across"], told["any"]
     return statement(
-        "An item drawn in the other environment stays where it was", listed(told),
+        f"An item drawn in the other environment stays where it was ({', '.join(pair)})", listed(told),
         None if across is None or free is None else across <= _KEPT * free,
         "root of the mean squared distance, share of the canvas; half of that to any image at most",
     )  # fmt: skip

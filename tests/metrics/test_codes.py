@@ -10,6 +10,7 @@ import pytest
 from everlearn.metrics.codes import (
     accuracy_change,
     ends,
+    lowest_accuracy_change,
     max_accuracy,
     min_square_error,
     probed,
@@ -75,6 +76,13 @@ def test_changes_go_from_the_end_of_the_own_stage_to_the_end() -> None:
     assert square_error_change(found, include_last=True) == pytest.approx(0.04 / 2)
 
 
+def test_the_lowest_change_is_after_the_own_stage_and_counts_no_recovery() -> None:
+    assert lowest_accuracy_change(probed(ROWS)) == pytest.approx((-0.5 + 0.2) / 2)
+    back = [*ROWS, row(8, 3, 0, 8), row(8, 3, 1, 1), row(8, 3, 2, 10)]
+    assert accuracy_change(probed(back)) == pytest.approx((-0.1 - 0.5 + 0) / 3)
+    assert lowest_accuracy_change(probed(back)) == pytest.approx((-0.5 - 0.5 + 0) / 3)
+
+
 def test_environments_to_come_count_for_the_best_but_have_not_changed() -> None:
     found = probed([*ROWS, row(2, 0, 3, 5), row(6, 2, 3, 4)])
     assert max_accuracy(found) == pytest.approx((0.9 + 0.8 + 1.0 + 0.5) / 4)
@@ -89,7 +97,8 @@ def test_any_value_can_be_read_when_an_environment_was_left_and_in_the_end() -> 
 
 
 def test_what_was_not_measured_is_said() -> None:
-    for number in (max_accuracy, min_square_error, accuracy_change, square_error_change):
+    numbers = (max_accuracy, min_square_error, accuracy_change, square_error_change)
+    for number in (*numbers, lowest_accuracy_change):
         with pytest.raises(NotMeasuredError):
             number(probed([]))
     with pytest.raises(NotMeasuredError, match="at the end of an earlier stage"):

@@ -122,7 +122,8 @@ def mix(
     learner: VASE = lab.learner(trial, trial.seeds[0])
     first, second = scenes(lab, learner, trial, mixed, images)
     steps = torch.linspace(0, 1, weights).tolist()
-    told = [_tell(learner, torch.lerp(second.images, first.images, step)) for step in steps]
+    both = torch.stack([first.place, second.place])
+    told = [_tell(learner, torch.lerp(second.images, first.images, step), both) for step in steps]
     real = {1.0: told[-1], -1.0: told[0]}
     for by in ("errors", "classifier"):
         for context in contexts:
@@ -131,24 +132,19 @@ def mix(
             yield {
                 "kind": "mixture", "seed": trial.seeds[0], "by": by, "context": context,
                 "weights": steps,
-                "first": [float(chances[first.place]) for chances in found],
-                "second": [float(chances[second.place]) for chances in found],
+                "first": [float(chances[0]) for chances in found],
+                "second": [float(chances[1]) for chances in found],
             }  # fmt: skip
     yield _mixtures(first, second)
 
 
-def _tell(learner: VASE, images: Tensor) -> dict[str, Tensor]:
-    """What speaks for each environment, image by image, (most, n): errors in it, and chances of it."""
+def _tell(learner: VASE, images: Tensor, places: Tensor) -> dict[str, Tensor]:
+    """What speaks for some environments, image by image, (places, n): errors there, and chances."""
     parts = torch.split(images, _AT_ONCE)
     return {
-        "errors": torch.cat([_errors(learner, part) for part in parts], 1),
-        "classifier": torch.cat([_chances(learner, part) for part in parts], 1),
+        "errors": torch.cat([learner.errors_everywhere(part) for part in parts], 1)[places],
+        "classifier": torch.cat([_chances(learner, part) for part in parts], 1)[places],
     }
-
-
-def _errors(learner: VASE, images: Tensor) -> Tensor:
-    errors = learner.errors_everywhere(images)
-    return errors.masked_fill(~learner.world.known[:, None], torch.inf)
 
 
 @torch.no_grad()
@@ -158,15 +154,15 @@ def _chances(learner: VASE, images: Tensor) -> Tensor:
 
 
 def likely(by: str, asked: Tensor, around: Tensor, part: float) -> Tensor:
-    """How likely each environment is for batches, a part of which is of what is around, (most,).
+    """How likely each of some environments is for batches, a part of which is of what is around, (places,).
 
-    A batch is judged by its mean; what is asked and what is around are (most, n) each.
+    A batch is judged by its mean; what is asked and what is around are (places, n) each.
     """
     size = min(_BATCH, asked.shape[1])
     whole = asked.shape[1] - asked.shape[1] % size
     few = round(part * size)
     cut = [side[:, :whole].reshape(len(side), -1, size) for side in (around, asked)]
-    mean = torch.cat([cut[0][..., :few], cut[1][..., few:]], 2).mean(2)  # (most, batches)
+    mean = torch.cat([cut[0][..., :few], cut[1][..., few:]], 2).mean(2)  # (places, batches)
     return (softmax(-mean, 0) if by == "errors" else mean).mean(1)
 
 

@@ -49,10 +49,17 @@ def probe_figures(groups: Sequence[Group], name: str) -> list[Figure]:
             "of environments, which are learned in the order of the panels."
         )
         found.append(_figure(groups, accuracy, f"{name}-objects", "accuracy", caption, 1.0))
-    if places := _panels(groups, lambda one: _FINE * one.square_error):
-        caption = "Mean squared error of positions read out of codes, which are from 0 to 1 across."
+    if places := _panels(groups, _misplaced):
+        caption = (
+            "Mean squared error of positions read out of codes, which are from 0 to 1 across; what was "
+            "read before the first step is left out."
+        )
         found.append(_figure(groups, places, f"{name}-places", "error, in 1e-4", caption, None))
     return found
+
+
+def _misplaced(one: Probed) -> Floats:
+    return np.where(one.learned < 0, np.nan, _FINE * one.square_error)
 
 
 def _figure(

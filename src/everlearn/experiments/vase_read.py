@@ -13,6 +13,7 @@ from everlearn.metrics.codes import (
     Probed,
     accuracy_change,
     ends,
+    lowest_accuracy_change,
     max_accuracy,
     min_square_error,
     probed,
@@ -32,6 +33,7 @@ class Score(NamedTuple):
     Attributes:
         best: accuracy at its best, mean over environments, percent.
         change: of accuracy from the end of an environment's stage to the end of all, percent points.
+        lowest: and to where it was lowest after that stage.
         place: the least squared error of position, in 1e-4.
         place_change: of it, likewise.
         own: nats lost of an image of the first environment when it was left.
@@ -40,6 +42,7 @@ class Score(NamedTuple):
 
     best: float
     change: float
+    lowest: float
     place: float
     place_change: float
     own: float
@@ -54,6 +57,7 @@ def score(run: Finished) -> Score:
     return Score(
         _PERCENT * _or_nan(max_accuracy, found),
         _PERCENT * _or_nan(accuracy_change, found),
+        _PERCENT * _or_nan(lowest_accuracy_change, found),
         _FINE * _or_nan(min_square_error, found),
         _FINE * _or_nan(square_error_change, found),
         float(own),

@@ -16,6 +16,7 @@ from everlearn.experiments.vase_verdicts import (
     judge_environments,
     judge_errors,
     judge_latents,
+    tell_lowest,
 )
 from everlearn.report import Group, Table
 from everlearn.report.chapter import Chapter, Figure
@@ -46,18 +47,21 @@ PUBLISHED = {
     **{label_of(name): numbers for name, numbers in _DISENTANGLED.items()},
     **{label_of(name, True): numbers for name, numbers in _ENTANGLED.items()},
 }
+_TOLD = ("best", "change", "place", "place_change")  # in the paper's table
 _COLUMNS = {
     "best": "accuracy at its best, %",
     "change": "its change",
+    "lowest": "at its lowest",
     "place": "position, 1e-4",
     "place_change": "its change",
 }
 _SEVERAL = (PLAIN, "SD", VASE)
 _NOTE = (
     "Probes are trained anew each time. Change: from the end of the stage in which an environment was "
-    "learned to the end of all, mean over those before the last; position: mean squared error, from 0 to "
-    "1 across. VASE has S (environments), D (dreams) and A (masks), CCI-VAE none of them; [41] holds codes "
-    "of dreams alone. Mean and standard deviation over seeds, where there are several."
+    "learned to the end of all, or to where it was lowest on the way, mean over those before the last; "
+    "position: mean squared error, from 0 to 1 across. VASE has S (environments), D (dreams) and A "
+    "(masks), CCI-VAE none of them; [41] holds codes of dreams alone. Mean and standard deviation over "
+    "seeds, where there are several."
 )
 _NOTE_FOUND = (
     "Error: nats of an image of the first environment, when it was left and in the end. Exact: seeds in "
@@ -101,6 +105,7 @@ def figure(found: Found) -> Chapter:
         judge_environments(groups),
         judge_errors(groups),
         judge_latents(groups),
+        tell_lowest(_by_label(groups, "lowest")),
     ]
     note = note_data(missing, found.scale)
     return Chapter(_bars(groups), tables, [], verdicts, runs_of(groups), missing, note)
@@ -133,17 +138,21 @@ def _bars(groups: Sequence[Group]) -> list[Figure]:
 def _scores(groups: Sequence[Group]) -> Table:
     rows = [[group.label, str(len(group.runs)), *_beside(group)] for group in groups]
     head = ["ablation", "seeds"]
-    for title in _COLUMNS.values():
-        head += [title, "paper"]
+    for name, title in _COLUMNS.items():
+        head += [title, "paper"] if name in _TOLD else [title]
     return Table("Probes of codes", head, rows, _NOTE)
 
 
 def _beside(group: Group) -> list[str]:
-    """Each number of ours, and the paper's after it."""
+    """Each number of ours, and the paper's after it where there is one."""
     told = PUBLISHED.get(group.label)
-    theirs = [NONE] * len(_COLUMNS) if told is None else [_signed(value) for value in told]
-    pairs = zip((spread(group, name) for name in _COLUMNS), theirs, strict=True)
-    return [cell for pair in pairs for cell in pair]
+    theirs = dict.fromkeys(_TOLD, NONE)
+    if told is not None:
+        theirs = {name: _signed(value) for name, value in zip(_TOLD, told, strict=True)}
+    cells = []
+    for name in _COLUMNS:
+        cells += [spread(group, name), *([theirs[name]] if name in theirs else [])]
+    return cells
 
 
 def _signed(value: float) -> str:

@@ -8,7 +8,7 @@ from everlearn.experiments.found import runs_of
 from everlearn.experiments.vase import ABLATIONS, PLAIN, VASE, label_of
 from everlearn.experiments.vase_probes import shares_position
 from everlearn.experiments.vase_read import average, exact, used
-from everlearn.experiments.verdicts import listed, statement
+from everlearn.experiments.verdicts import listed, own, statement
 from everlearn.report import Group
 from everlearn.report.verdict import Verdict
 
@@ -40,6 +40,12 @@ def judge_ablations(changes: Mapping[str, float], best: Mapping[str, float]) -> 
         statement("Their best accuracies are within 3 points", listed(tops, 1), near),
         statement("Masks without both others do harm", listed(masked, 1), harm, _WHY),
     ]
+
+
+def tell_lowest(changes: Mapping[str, float]) -> Verdict:
+    """How far accuracies had fallen at their lowest, whatever later environments gave back."""
+    some = _known(changes, (BARE, "SD", OURS))
+    return own("Change of accuracy, at its lowest", listed(some, 1))
 
 
 def _judge_first(changes: Mapping[str, float], entangled: bool) -> Verdict:

@@ -109,6 +109,16 @@ def accuracy_change(found: Found, include_last: bool = False) -> float:
     return _change(found, lambda one: one.accuracy, include_last)
 
 
+def lowest_accuracy_change(found: Found) -> float:
+    """Average how accuracies had changed at their lowest after their environments were left."""
+    last = max((int(one.learned[-1]) for one in found.values()), default=-1)
+    own = ends(found, lambda one: one.accuracy).own
+    lowest = [-_best(-one.accuracy[one.learned > place]) for place, one in found.items()]
+    counted = np.array([*found]) < last
+    change = (np.array(lowest) - own)[counted]
+    return mean_of_measured(change, "a probe both at the end of an earlier stage and later")
+
+
 def min_square_error(found: Found) -> float:
     """Average over environments in which position varies their least errors over time."""
     least = [-_best(-one.square_error) for one in found.values()]

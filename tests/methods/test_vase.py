@@ -231,7 +231,7 @@ def surprised(**changes: Any) -> Any:
     learner = learn(make(spreads=0.0, quiet=8, **changes), TASKS[:1])
     learner.world.error.fill_(0.01)
     learner.world.error_spread.zero_()
-    learner.world.learned.zero_()  # nothing to look back on
+    learner.world.stay.zero_()  # nothing to look back on
     return learner
 
 
@@ -245,12 +245,12 @@ def test_a_batch_that_surprises_has_no_slopes() -> None:
 
 @pytest.mark.parametrize("forgets", [False, True])
 def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) -> None:
-    learner = learn(make(quiet=8, dreams=False), TASKS[:1])
-    assert learner.world.learned == 16
+    learner = learn(make(quiet=8, slow=8, dreams=False), TASKS[:1])
+    assert (learner.world.learned, learner.world.stay) == (16, 8)
     with torch.no_grad():
         learner.net.mean.bias += 3
     if forgets:
-        learner.world.learned.zero_()
+        learner.world.stay.zero_()
     learner._learn_batch(False, some(count=16), *noises(learner))
     assert learner.world.doubt == forgets
 

@@ -95,9 +95,9 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
 
 @pytest.mark.parametrize("moved", [look(20.0), look(a2=0.9)])
 def test_what_is_usual_follows_a_net_that_moves(moved: Look) -> None:
-    world = settled()
+    world = settled(slow=30)
     assert show(world, moved) == [False]
-    world = settled()
+    world = settled(slow=30)
     world.follow(moved)
     assert (world.error[0], *world.alpha[0].tolist()) == (moved.error, *moved.alpha.tolist())
     assert show(world, moved) == [True]
@@ -105,16 +105,16 @@ def test_what_is_usual_follows_a_net_that_moves(moved: Look) -> None:
 
 
 def test_what_is_usual_stays_while_the_last_batch_does_not_surprise() -> None:
-    world = settled()
+    world = settled(slow=30)
     before = kept(world)
     world.follow(look(14.0, a1=0.5))
     assert not changed(before, world)
 
 
 def test_nothing_is_followed_while_quiet_nor_of_another_size_or_environment() -> None:
-    young, other, back = make(), settled(), settled(2)
+    young, other, back = make(slow=5), settled(slow=30), settled(2, slow=30)
     show(young, look(), 9)
-    assert visit(back, 0, 3)[-1] == 0
+    assert visit(back, 0, 20)[-1] == 0
     for world, moved in [
         (young, look(50.0)),
         (other, look(50.0)._replace(images=2)),

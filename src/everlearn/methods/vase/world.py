@@ -14,6 +14,7 @@ from everlearn.methods.vase.settings import Settings
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
+_COUNTS = ("active", "doubt", "switches", "steps", "learned", "stay")
 _FORGETS = 5
 _MOST = float(torch.finfo(torch.float32).max)
 
@@ -43,10 +44,7 @@ class World:
             "start": torch.zeros(most, device=device),
             "age": torch.zeros(most, dtype=torch.int64, device=device),
             "opened": torch.full((most,), _NEVER, dtype=torch.int64, device=device),
-            **{
-                name: _whole(0, device)
-                for name in ("active", "doubt", "switches", "steps", "learned")
-            },
+            **{name: _whole(0, device) for name in _COUNTS},
             "count": _whole(1, device),
             "told": _whole(_NEVER, device),
             "nearest": _whole(0, device),
@@ -104,9 +102,12 @@ class World:
         return (at(self.age, self.active) >= self.settings.quiet) & self.infers
 
     def follow(self, look: Look) -> None:
-        """Take the last batch learned, seen again, for usual if it would surprise: the net has moved."""
-        same = self.learned == look.images
-        self._settle_for(same & self._settled() & self._is_new(self.active, look), look)
+        """Take the last batch learned, seen again, for usual if it would surprise: the net has moved.
+
+        Not at once in an environment that was taken for a known one: it may yet turn out to be another.
+        """
+        long = (self.stay >= self.settings.inference.slow) & (self.learned == look.images)
+        self._settle_for(long & self._settled() & self._is_new(self.active, look), look)
 
     def turn(self, candidate: Tensor, look: Look) -> Tensor:
         """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
@@ -133,8 +134,8 @@ class World:
         self._go(found, torch.where(told, self.told, candidate))
         self._open(opens, look)
         self._calm(opens | found | lost)
-        kept = torch.where(learned, look.images, self.learned)
-        self.learned.copy_(torch.where(opens | found, 0, kept))
+        self.learned.copy_(torch.where(learned, look.images, self.learned))
+        self.stay.copy_(torch.where(opens | found, 0, self.stay + learned))
         return learned.float()
 
     def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:

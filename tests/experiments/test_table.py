@@ -110,7 +110,7 @@ def test_trials_of_one_name_are_the_same_but_for_seeds(scale):
 @pytest.mark.parametrize("scale", [SMALL, PAPER])
 def test_a_figure_calls_no_two_of_its_lines_the_same(name, scale):
     trials = EXPERIMENTS[name].SETTINGS[scale].trials
-    called = [(trial.title, trial.stream.get("scenario")) for trial in trials]
+    called = [(trial.title, trial.stream.get("scenario"), trial.base) for trial in trials]
     assert len(set(called)) == len(called)
 
 

@@ -169,10 +169,11 @@ def _keep_size(layers: nn.Module) -> None:
     nets never left off drawing the mean image. With such weights in the decoder too, more latents share in
     a position, and do not let go of it.
     """
-    for layer in layers.modules():
-        if isinstance(layer, nn.Linear | nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            nn.init.zeros_(layer.bias)
+    for weight in layers.parameters():
+        if weight.ndim > 1:
+            nn.init.kaiming_normal_(weight, nonlinearity="relu")
+        else:
+            nn.init.zeros_(weight)
 
 
 Layers = list[nn.Module]

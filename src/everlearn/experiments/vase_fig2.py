@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.found import Found, runs_of
+from everlearn.experiments.found import Found
 from everlearn.experiments.learners import SEEDS
-from everlearn.experiments.pictures import pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
-from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, A, note_data, of_paper
-from everlearn.experiments.vase_probes import learn_and_traverse, mark_figures, probe_figures
+from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, A, of_paper
+from everlearn.experiments.vase_course import draw_chapter, learn_and_traverse
 from everlearn.experiments.vase_verdicts import judge_change, judge_sharing
 from everlearn.report.chapter import Chapter
 
@@ -41,14 +40,4 @@ def run(lab: Lab) -> None:
 
 def figure(found: Found) -> Chapter:
     """Curves, latents by environment, and traversals."""
-    trials, rows = found.settings(SETTINGS).trials, found.rows(PART)
-    groups = found.groups(trials)
-    ours = [run for group in groups if group.method == "vase" for run in group.runs]
-    figures = probe_figures(groups, "vase-fig2") if groups else []
-    figures += mark_figures(ours[0], "vase-fig2-masks") if ours else []
-    verdicts = [judge_sharing(groups), judge_change(groups)]
-    missing = [*found.missing(trials), *([] if rows else [PART])]
-    return Chapter(
-        figures, [], pictures(rows), verdicts, runs_of(groups), missing,
-        note_data(missing, found.scale), found.origins(PART),
-    )  # fmt: skip
+    return draw_chapter(found, SETTINGS, PART, (judge_sharing, judge_change))

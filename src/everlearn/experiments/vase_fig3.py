@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everlearn.experiments.found import Found, runs_of
-from everlearn.experiments.pictures import pictures
 from everlearn.experiments.trial import PAPER, SMALL, Settings
-from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, B, note_data, of_paper
-from everlearn.experiments.vase_probes import learn_and_traverse, mark_figures, probe_figures
+from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, B, of_paper
+from everlearn.experiments.vase_course import draw_chapter, learn_and_traverse
 from everlearn.experiments.vase_read import detected, spread, used
 from everlearn.experiments.vase_verdicts import judge_change, judge_environments
 from everlearn.metrics.environments import Found as Detected
@@ -48,18 +47,7 @@ def run(lab: Lab) -> None:
 
 def figure(found: Found) -> Chapter:
     """Curves, environments found, latents by environment, and traversals."""
-    trials, rows = found.settings(SETTINGS).trials, found.rows(PART)
-    groups = found.groups(trials)
-    ours = [group for group in groups if group.method == "vase"]
-    figures = probe_figures(groups, "vase-fig3") if groups else []
-    figures += mark_figures(ours[0].runs[0], "vase-fig3-masks") if ours else []
-    verdicts = [judge_environments(groups), judge_change(groups)]
-    tables = [_table(ours)] if ours else []
-    missing = [*found.missing(trials), *([] if rows else [PART])]
-    return Chapter(
-        figures, tables, pictures(rows), verdicts, runs_of(groups), missing,
-        note_data(missing, found.scale), found.origins(PART),
-    )  # fmt: skip
+    return draw_chapter(found, SETTINGS, PART, (judge_environments, judge_change), _table)
 
 
 def _table(groups: Sequence[Group]) -> Table:

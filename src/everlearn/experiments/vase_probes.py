@@ -1,15 +1,12 @@
-"""What is seen of VASE beside CCI-VAE: probes through training, latents by environment, traversals."""
+"""What is seen of VASE beside CCI-VAE: probes through training, and latents by environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from everlearn.experiments.pictures import picture_row
-from everlearn.experiments.trial import Trial
 from everlearn.experiments.vase_panels import Marks, draw_marks, draw_panels
 from everlearn.experiments.vase_read import name_of, names_of
 from everlearn.metrics import ends_of_tasks
@@ -21,23 +18,10 @@ from everlearn.report.lines import Line
 from everlearn.report.spread import over_seeds
 from everlearn.results import Row
 
-if TYPE_CHECKING:
-    from everlearn.experiments.lab import Lab
-
 STRONG = 0.8  # correlation of a latent that tells a position
-# Of pictures of latents: images that an environment is found by, latents at most, and steps of each.
-TRAVERSED = {"images": 256, "latents": 10, "steps": 7}
-_REACH = 2.0
 _FINE = 1e4
 
 Read = Callable[[Probed], Floats]
-
-
-def learn_and_traverse(lab: Lab, trials: Sequence[Trial], part: str) -> None:
-    """Let trials learn, where their data are, and draw what latents of the first do."""
-    if not lab.lacks_data(trials):
-        lab.learn(trials)
-        lab.measure(part, TRAVERSED, lambda: traverse(lab, trials[0], **TRAVERSED), trials[:1])
 
 
 def probe_figures(groups: Sequence[Group], name: str) -> list[Figure]:
@@ -156,41 +140,3 @@ def shares_position(run: Finished) -> bool | None:
         for axis in "xy"
     ]
     return any(x != y for x in fits[0] for y in fits[1])
-
-
-def traverse(lab: Lab, trial: Trial, images: int, latents: int, steps: int) -> Iterator[Row]:
-    """A picture an environment: what is drawn as each latent that is used there goes from -2 to 2."""
-    learner, stream = lab.learner(trial), lab.stream(trial)
-    for task, name in zip(stream, stream.sequence, strict=False):
-        shown = task.test.batch(slice(0, images), lab.device).images
-        yield _traversal(learner, shown, name, latents, steps)
-
-
-def _traversal(learner: Any, images: Any, name: str, latents: int, steps: int) -> Row:
-    import torch
-
-    from everlearn.exam.latents import divergence
-    from everlearn.experiments.vase_sheets import draw_sheet
-
-    place = learner.environment(images)
-    mean, deviation = (part.detach() for part in learner.codes(images))
-    nats = divergence(mean, deviation)
-    some = (learner.used(images) & learner.mask(images)).nonzero().flatten()
-    chosen = some[nats[some].argsort(descending=True)][:latents].tolist()
-    values = torch.linspace(-_REACH, _REACH, steps, device=mean.device)
-    rows = {"image": images[:steps]}
-    for latent in chosen:
-        z = mean[:1].repeat(steps, 1)
-        z[:, latent] = values
-        rows[f"latent {latent}, {nats[latent]:.1f} nats"] = (
-            learner.draw(z, place).sigmoid().detach()
-        )
-    sheet = draw_sheet({words: part.cpu().numpy() for words, part in rows.items()})
-    return picture_row(_caption(name, int(place)), sheet)
-
-
-def _caption(name: str, place: int) -> str:
-    return (
-        f"{name}, taken for environment {place + 1}: some images, and the first one as each latent that is "
-        "used here goes from −2 to 2."
-    )

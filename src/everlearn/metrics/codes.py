@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everlearn.metrics.proportion import share
 from everlearn.metrics.rows import Floats, Ints, Row, mean_of_measured, of_kind
@@ -111,11 +112,9 @@ def accuracy_change(found: Found, include_last: bool = False) -> float:
 
 def lowest_accuracy_change(found: Found) -> float:
     """Average how accuracies had changed at their lowest after their environments were left."""
-    last = max((int(one.learned[-1]) for one in found.values()), default=-1)
     own = ends(found, lambda one: one.accuracy).own
     lowest = [-_best(-one.accuracy[one.learned > place]) for place, one in found.items()]
-    counted = np.array([*found]) < last
-    change = (np.array(lowest) - own)[counted]
+    change = (np.array(lowest) - own)[_counted(found)]
     return mean_of_measured(change, "a probe both at the end of an earlier stage and later")
 
 
@@ -136,10 +135,14 @@ def square_error_change(found: Found, include_last: bool = False) -> float:
 
 def _change(found: Found, read: Read, include_last: bool) -> float:
     both = ends(found, read)
-    last = max((int(one.learned[-1]) for one in found.values()), default=-1)
-    counted = both.environment <= (last if include_last else last - 1)
-    change = (both.final - both.own)[counted]
+    change = (both.final - both.own)[_counted(found, include_last)]
     return mean_of_measured(change, "a probe both at the end of an earlier stage and in the end")
+
+
+def _counted(found: Found, include_last: bool = False) -> NDArray[np.bool_]:
+    """Which environments were left before the end, (E,); or also the one learned last."""
+    last = max((int(one.learned[-1]) for one in found.values()), default=-1)
+    return np.array([*found], np.int64) <= (last if include_last else last - 1)
 
 
 def _last(values: Floats) -> float:

@@ -51,7 +51,8 @@ class VASE:
         self.net = net
         self.world = World(settings, device)
         # The last images that were learned: where these surprise, it is the net that has changed.
-        shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
+        kept = self.batch_size if self.world.infers else 0
+        shape = (kept, canvas.channels, canvas.size, canvas.size)
         self.last = torch.zeros(shape, device=device)
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)
@@ -118,7 +119,8 @@ class VASE:
         images, place = self.last[: noise.shape[1]], self.world.active
         code = net.encode(images)
         logits = net.decode(self._blend(code, place, noise), place)
-        self.world.follow(self._look(images, code, bernoulli_error(images, logits).mean()))
+        kl = kl_each(code.mean, code.log_variance).mean(0)
+        self.world.follow(self._look(images, code, bernoulli_error(images, logits).mean(), kl))
 
     def _blend(self, code: Code, place: Tensor, noise: Tensor) -> Tensor:
         """Codes drawn from q, with noise where latents do not apply."""
@@ -140,18 +142,18 @@ class VASE:
         """The loss of a batch in its environment: error, what codes say, and the environment's name."""
         mask, capacity = at(self.world.masks, place), self.world.capacity()
         error = bernoulli_error(images, logits).mean()
-        said = (mask * kl_each(code.mean, code.log_variance).mean(0)).sum()
+        kl = kl_each(code.mean, code.log_variance).mean(0)
+        said = (mask * kl).sum()
         named = cross_entropy(self.net.guess(code.seen), place.expand(len(images)))
-        learned = self.world.turn(place, self._look(images, code, error))
-        self.last[: len(images)] = torch.where(learned > 0, images, self.last[: len(images)])
+        learned = self.world.turn(place, self._look(images, code, error, kl))
+        if self.world.infers:
+            self.last[: len(images)] = torch.where(learned > 0, images, self.last[: len(images)])
         return learned * (error + self._pressure(said, capacity) + named)
 
-    @torch.no_grad()
-    def _look(self, images: Tensor, code: Code, error: Tensor) -> Look:
-        alpha = atypicality(code.mean, code.log_variance)
+    def _look(self, images: Tensor, code: Code, error: Tensor, kl: Tensor) -> Look:
+        alpha = atypicality(code.mean.detach(), code.log_variance.detach())
         least = entropy(images).mean() if self.settings.inference.excess else 0.0
-        kl = kl_each(code.mean, code.log_variance).mean(0)
-        return Look(error.detach() - least, alpha, kl, len(images))
+        return Look(error.detach() - least, alpha, kl.detach(), len(images))
 
     def _pressure(self, said: Tensor, capacity: Tensor) -> Tensor:
         """What holds codes back: the squared gap to a capacity, or their KL alone."""
@@ -182,20 +184,23 @@ class VASE:
         where latents do not apply.
         """
         world, own = self.world, self.settings.inference
-        excess = self.errors_everywhere(images).mean(1) - entropy(images).mean()
         mean, deviation = self.codes(images)
+        errors = self._errors_everywhere(images, mean, deviation)
+        excess = errors.mean(1) - entropy(images).mean()
         alpha = atypicality(mean, 2 * deviation.log())
         out = world.surprises(excess, alpha)
         worse = torch.where(world.strange(alpha), own.kappa * excess, excess)
         lost = (out | ~world.known).all()
         return torch.where(lost, worse, excess.masked_fill(out, torch.inf))
 
-    @torch.no_grad()
     def errors_everywhere(self, images: Tensor) -> Tensor:
         """Nats lost when images are rebuilt in each environment, known or not, (most, B)."""
-        code = self.codes(images)
+        return self._errors_everywhere(images, *self.codes(images))
+
+    @torch.no_grad()
+    def _errors_everywhere(self, images: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
         every = [
-            bernoulli_error(images, self.draw(self._sample(*code, number), number))
+            bernoulli_error(images, self.draw(self._sample(mean, deviation, number), number))
             for number in torch.arange(self.settings.most, device=self.device)
         ]
         return torch.stack(every)

@@ -99,7 +99,8 @@ class World:
         return self.settings.environments and self.settings.inference.switches == "inferred"
 
     def _settled(self) -> Tensor:
-        return (at(self.age, self.active) >= self.settings.quiet) & self.infers
+        """Whether the quiet steps of the active environment are over."""
+        return at(self.age, self.active) >= self.settings.quiet
 
     def follow(self, look: Look) -> None:
         """Take the last batch learned, seen again, for usual if it would surprise: the net has moved.
@@ -121,7 +122,7 @@ class World:
             self._mask_again(look.alpha)
             return torch.ones_like(look.error)
         told, trying = self.told >= 0, self._trying()
-        surprised = self._settled() & self._is_new(candidate, look)
+        surprised = self._settled() & self._is_new(candidate, look) & self.infers
         learned = ~(surprised | trying | told)
         self._keep_usual(look, learned.float())
         self._doubt(surprised, trying, candidate)
@@ -206,9 +207,8 @@ class World:
         """Masks without environments: of the batch, with memory."""
         own = self.settings.inference
         if self.settings.masks:
-            settled = at(self.age, self.active) >= self.settings.quiet
             found = hysteresis(self.masks[0], alpha, own.low, own.high)
-            self.masks[0] = torch.where(settled, found, self.masks[0])
+            self.masks[0] = torch.where(self._settled(), found, self.masks[0])
 
     def _settle_for(self, now: Tensor, look: Look) -> None:
         """Take a batch as usual in the active environment."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from everlearn.experiments import find_experiment
+from everlearn.experiments import EXPERIMENTS, find_experiment
+from everlearn.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("README.md")])
@@ -80,6 +81,12 @@ def test_the_readme_has_the_reports_summary():
     shown = _table(found.group(1))
     told = _table((ROOT / "docs/report/tables.md").read_text().partition("### Summary")[2])
     assert shown == [{name: row[name] for name in shown[0]} for row in told]
+
+
+def test_the_readme_counts_experiments_and_methods():
+    text = (ROOT / "README.md").read_text()
+    assert f"lists {len(EXPERIMENTS)} figures and tables" in text
+    assert f"of the {len(METHODS)} methods" in text
 
 
 def test_the_page_of_experiments_says_their_files_and_costs():

@@ -29,7 +29,7 @@ CLAIM = (
     "Shared latents mean the same in two environments, and an image that could be of either is read by "
     "what is around it."
 )
-COST = {SMALL: "seconds after vase-fig3", PAPER: "4 minutes after vase-fig3"}
+COST = {SMALL: "seconds after vase-fig3", PAPER: "4 minutes after vase-table1 and vase-fig3"}
 CROSSING, AMBIGUITY = "vase-fig4-crossing", "vase-fig4-ambiguity"
 PARTS = (CROSSING, AMBIGUITY)
 # Shares of a batch that are images of the first environment or, below 0, of the second.

@@ -51,8 +51,7 @@ class VASE:
         self.net = net
         self.world = World(settings, device)
         # The last images that were learned: where these surprise, it is the net that has changed.
-        kept = self.batch_size if self.world.infers else 0
-        shape = (kept, canvas.channels, canvas.size, canvas.size)
+        shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
         self.last = torch.zeros(shape, device=device)
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)

@@ -90,7 +90,6 @@ _FEW_CODES = {
     "gamma": 20.0,
     "capacity": 12.0,
     "capacity_steps": 360,
-    "tau": 100,
     "limit": 0.35,
 }
 _FEW_STEPS = 600  # an environment

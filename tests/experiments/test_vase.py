@@ -105,10 +105,14 @@ def tasks(*opened: int | None) -> Rows:
 
 
 def described(
-    tested: int, mask: list[int], x: list[float] | None = None, y: list[float] | None = None
+    tested: int,
+    mask: list[int],
+    x: list[float] | None = None,
+    y: list[float] | None = None,
+    learned: int = 2,
 ) -> dict[str, Any]:
     return {
-        "kind": "latents", "step": 30, "learned": 2, "tested": tested, "environment": tested,
+        "kind": "latents", "step": 30, "learned": learned, "tested": tested, "environment": tested,
         "kl": [1.0] * len(mask), "used": [1] * len(mask), "mask": mask, "x": x, "y": y,
     }  # fmt: skip
 
@@ -298,7 +302,13 @@ def test_position_is_shared_by_latents_that_are_masked_where_nothing_moves(write
     def one_hot(latent: int) -> list[float] | None:
         return [-0.9 * (n == latent) for n in range(4)] if latent else None
 
-    told = [described(place, mask, one_hot(x), one_hot(y)) for place, mask, x, y in rows]
+    # As it was left, when it told no position; and in the end, when it is taken for another.
+    left = [described(place, mask, learned=place) for place, mask, _, _ in rows if place < 2]
+    end = [
+        described(place, mask if place == 2 else [1] * 4, one_hot(x), one_hot(y))
+        for place, mask, x, y in rows
+    ]
+    told = left + end
     assert shares_position(run_with(write, told)) is shares
 
 
@@ -306,8 +316,8 @@ def test_fig2_counts_the_seeds_that_share_position(write, tmp_path):
     ours = trials_of(vase_fig2)["vase-a-sda"]
     x, y = [0.9, 0.0], [0.0, 0.9]
     for seed in range(3):
-        still = described(1, [seed // 2, 0])
-        told = [described(0, [1, 1], x, y), still, described(2, [1, 1], x, y)]
+        left = [described(0, [1, 1], x, y, 0), described(1, [seed // 2, 0], learned=1)]
+        told = [*left, *(described(place, [1, 1], x, y) for place in (0, 2))]
         write(ours, [*course((800, 700, 600)), *told, *tasks(12, 22)], seed)
     write(trials_of(vase_fig2)["vase-a-none"], [*course((800, 700, 500)), *tasks()])
     chapter = draw(vase_fig2, tmp_path)

@@ -29,7 +29,7 @@ STREAM = IMAGES.with_changes(tasks=3)  # eight steps a task
 TASKS = list(STREAM)
 FEW = {
     "net": "vase-flat", "z": 5, "most": 3, "batch_size": 16, "epochs": 1, "rate": 1e-3,
-    "gamma": 20.0, "capacity": 3.0, "capacity_steps": 6, "tau": 3,
+    "gamma": 20.0, "reach": True, "capacity": 3.0, "capacity_steps": 6, "tau": 3,
     "encoder_weight": 1.0, "decoder_weight": 1.0,
 }  # fmt: skip
 TOLD = {"switches": "told"}
@@ -81,15 +81,16 @@ def test_it_encodes_reconstructs_and_masks() -> None:
     assert isinstance(learner, Masks)
 
 
-def test_v2_with_nothing_unmasked_codes_say_nothing_and_noise_is_drawn() -> None:
-    learner = learn(make(**TOLD, dreams=False), TASKS[:1])
+@pytest.mark.parametrize("reach", [True, False])
+def test_v2_with_nothing_unmasked_codes_say_nothing_and_noise_is_drawn(reach: bool) -> None:
+    learner = learn(make(**TOLD, dreams=False, reach=reach), TASKS[:1])
     learner.world.masks.zero_()
     images, (noise, draws) = some(), noises(learner)
     named = cross_entropy(
         learner.net.guess(learner.net.encode(images).seen), torch.zeros(16).long()
     )
     error = error_of(images, learner.net.decode(noise[1], torch.tensor(0)))
-    expected = error + 20 * (0 - 3.0) ** 2 + named
+    expected = error + reach * 20 * (0 - 3.0) ** 2 + named
     torch.testing.assert_close(learner._learn_batch(False, images, noise, draws), expected)
     assert not any(weight.grad.any() for weight in encoder(learner))
     assert all(weight.grad.any() for weight in learner.net.brush.parameters())
@@ -98,22 +99,28 @@ def test_v2_with_nothing_unmasked_codes_say_nothing_and_noise_is_drawn() -> None
 @pytest.mark.parametrize(
     ("method", "changes"), [("vase", {"dreams": False, **TOLD}), ("cci-vae", {})]
 )
-def test_v3_alone_and_unmasked_it_is_a_cci_vae(method: str, changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("reach", [True, False])
+def test_v3_alone_and_unmasked_it_is_a_cci_vae(
+    reach: bool, method: str, changes: dict[str, Any]
+) -> None:
     """The plain loop: error + gamma (KL - C)^2, where C grows a step at a time."""
-    learner = make(method=method, most=1, **changes)
+    learner = make(method=method, most=1, reach=reach, **changes)
     net, task = deepcopy(learner.net), TASKS[0]
     noise, _ = learner._draw(chance(STREAM.seed, Purpose.VASE, 0, "cpu"))
-    optimizer, expected = torch.optim.Adam(net.parameters(), 1e-3), []
+    optimizer, expected, above = torch.optim.Adam(net.parameters(), 1e-3), [], []
     for step, batch in enumerate(task.batches(16, drop_last=True)):
         code = net.encode(batch.images)
         z = code.mean + (code.log_variance / 2).exp() * noise[step, 0]
         gap = divergence(code).sum() - 3.0 * min(1, step / 6)
+        above += [bool(gap > 0)]
+        gap = gap if reach else gap.clamp(min=0)
         loss = error_of(batch.images, net.decode(z, torch.tensor(0))) + 20 * gap**2
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         expected.append(loss.detach())
     assert len(expected) == 8
+    assert set(above) == {True, False}
     torch.testing.assert_close(list(learner.learn(task)), expected)
 
 
@@ -154,7 +161,9 @@ def test_a_step_by_hand(encoding: float, drawing: float) -> None:
     expected = error_of(images, net.decode(z, torch.tensor(2))) + 20 * gap**2
     expected = expected + cross_entropy(net.guess(code.seen), torch.full((16,), 2))
     places = (draws >= 0.5).long()  # the first or the second
-    z = masks[places] * noise[2] + (1 - masks[places]) * noise[3]
+    world = learner.world
+    met = world.centre[places] + world.variance[places].sqrt() * noise[2]
+    z = masks[places] * met + (1 - masks[places]) * noise[3]
     logits = old.decode(z, places)
     dreams = logits.sigmoid()
     ours, theirs = net.encode(dreams), old.encode(dreams)
@@ -177,6 +186,32 @@ def test_v5_the_snapshot_stands_still_and_then_is_the_net() -> None:
     assert olds == [nets[step // 3 * 3] for step in range(24)]
     assert len(set(nets)) == 25
     assert digest(learner.dreamer.old) == nets[24]
+
+
+@pytest.mark.parametrize("changes", [TOLD, NERVOUS])
+def test_v5_without_a_period_the_snapshot_is_the_net_as_an_environment_began(
+    changes: dict[str, Any],
+) -> None:
+    learner = make(tau=None, most=5, **changes)
+    kept, began = digest(learner.dreamer.old), {1}
+    for task in TASKS:
+        for _ in learner.learn(task):
+            world, now = learner.world, digest(learner.net)
+            opened = learner.steps + 1 in world.opened.tolist()
+            if opened:
+                began.add(int(world.count))
+                kept = now
+            else:
+                assert now != digest(learner.dreamer.old)
+            assert digest(learner.dreamer.old) == kept
+            assert int(learner.dreamer.knew) == (int(world.count) if len(began) > 1 else 0)
+    assert len(began) >= 3
+
+
+def test_without_environments_there_is_a_snapshot_every_500_steps() -> None:
+    assert make(tau=None, environments=False).settings.period == 500
+    assert make(tau=None).settings.period is None
+    assert make(tau=7).settings.period == 7
 
 
 def test_v6_and_v11_capacity_never_falls_in_an_environment_and_all_applies_in_the_first() -> None:
@@ -333,12 +368,16 @@ def test_masked_numbers_of_dreams_are_noise() -> None:
 
 def test_nothing_is_dreamt_before_there_is_a_snapshot() -> None:
     """Pitfall 8: dreams of an unlearned net would poison it."""
-    for changes, first in [(TOLD, 3), ({"quiet": 5}, 5), ({"environments": False}, 3)]:
+    for changes, first in [
+        (TOLD, 8), (TOLD | {"tau": 10}, 10), ({"quiet": 5}, 5), ({"quiet": 1}, 3),
+        ({"quiet": 5, "tau": None}, 5), ({"environments": False}, 3),
+    ]:  # fmt: skip
         learner, when = make(**changes), []
-        for step, _ in enumerate(learner.learn(TASKS[0])):
-            when += [step] if learner._may_dream() else []
-        assert when == list(range(first, 8))
-    assert not make(dreams=False, tau=1)._may_dream()
+        for task in TASKS[:2]:
+            for _ in learner.learn(task):
+                when += [learner.steps] if learner._may_dream(task.index) else []
+        assert when == list(range(first, 16))
+    assert not make(dreams=False, tau=1)._may_dream(1)
 
 
 def test_a_step_with_nothing_to_dream_of_is_a_step_without_dreams() -> None:
@@ -563,7 +602,7 @@ def test_all_ablations_learn(parts: str, changes: dict[str, Any]) -> None:
     assert all(torch.tensor(losses).isfinite())
     assert (learner.world.count > 1) == ("S" in parts)
     assert (not learner.world.masks.all()) == ("A" in parts)
-    assert learner._may_dream() == ("D" in parts)
+    assert learner._may_dream(2) == ("D" in parts)
     assert learner.errors(some()).isfinite().all()
 
 
@@ -587,7 +626,7 @@ def test_unknown_words_are_refused_with_those_known(name: str, known: str) -> No
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("changes", [TOLD, NERVOUS])
+@pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"tau": None}])
 def test_captured_steps_are_the_eager_steps_to_the_bit(changes: dict[str, Any]) -> None:
     graph, eager = (make(device="cuda", net="vase-small", **changes) for _ in range(2))
     eager._awake = lambda *inputs: eager._learn_batch(False, *inputs).detach()
@@ -615,5 +654,5 @@ def test_no_step_waits_for_the_gpu_while_environments_are_opened_and_dreamt_of()
             next(steps)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert learner._may_dream()
+    assert learner._may_dream(1)
     assert learner.world.count > before

@@ -26,7 +26,7 @@ def look(error: float = 10.0, alpha: float = 0.1, kl: float = 1.0, **numbers: fl
     shown = torch.full((4,), alpha), torch.full((4,), kl)
     for name, value in numbers.items():
         shown["ak".index(name[0])][int(name[1])] = value
-    return Look(torch.tensor(error), *shown)
+    return Look(torch.tensor(error), *shown, torch.zeros(4), torch.ones(4), 1)
 
 
 def show(

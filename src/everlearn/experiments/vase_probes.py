@@ -88,21 +88,26 @@ def _by_step(run: Finished, place: int, read: Read) -> dict[int, float]:
 
 
 def described(run: Finished) -> dict[int, Row]:
-    """The last description of latents, by environment."""
+    """The description of latents when each environment was left, while it was surely the active one."""
     told = [row for row in of_kind(run.rows, "latents") if row["mask"] is not None]
+    return {row["tested"]: row for row in told if row["learned"] == row["tested"]}
+
+
+def _in_the_end(run: Finished) -> dict[int, Row]:
+    told = of_kind(run.rows, "latents")
     return {row["tested"]: row for row in told if row["learned"] == told[-1]["learned"]}
 
 
 def mark_figures(run: Finished, name: str) -> list[Figure]:
-    """Which latents are at work in each environment in the end; nothing where it was not told."""
+    """Which latents were at work in each environment as it was left; nothing where it was not told."""
     told = described(run)
     if not told:
         return []
     marks = [_marks(name_of(run, place), row) for place, row in told.items()]
     words = "which latents are masked and which are used, by environment"
     caption = (
-        f"Latents in the end, seed {run.seed}: filled where a latent is used, crossed where it is masked; "
-        f"x and y where it tells a position (correlation over {STRONG})."
+        f"Latents of each environment when it was left, seed {run.seed}: filled where a latent is used, "
+        f"crossed where it is masked; x and y where it tells a position (correlation over {STRONG})."
     )
     return [Figure(draw_marks(marks, name, words), caption)]
 
@@ -123,19 +128,20 @@ def _is_strong(correlations: Sequence[float | None] | None, latent: int) -> bool
 def shares_position(run: Finished) -> bool | None:
     """Whether a latent for x and one for y serve all moving environments, and are masked in the others.
 
-    None where that was not told of one that moves and of one that does not.
+    Masks are those that an environment was learned with; they tell positions in the end. None where that was
+    not told of one that moves and of one that does not.
     """
-    told, names = described(run), names_of(run)
-    moving = [row for place, row in told.items() if "moving" in names[place]]
-    still = [row for place, row in told.items() if "moving" not in names[place]]
+    told, end, names = described(run), _in_the_end(run), names_of(run)
+    moving = [place for place in told if "moving" in names[place]]
+    still = [place for place in told if "moving" not in names[place]]
     if len(moving) < 2 or not still:
         return None
     fits = [
         [
             n
-            for n in range(len(moving[0]["mask"]))
-            if all(row["mask"][n] and _is_strong(row[axis], n) for row in moving)
-            and not any(row["mask"][n] for row in still)
+            for n in range(len(told[moving[0]]["mask"]))
+            if all(told[place]["mask"][n] and _is_strong(end[place][axis], n) for place in moving)
+            and not any(told[place]["mask"][n] for place in still)
         ]
         for axis in "xy"
     ]

@@ -7,14 +7,22 @@ from torch import Tensor
 
 
 def atypicality(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """KL(a Gaussian fitted to the codes of a batch || N(0, 1)) of each number, (N,).
+    """KL(a Gaussian fitted to the codes of a batch || N(0, 1)) of each number, (N,)."""
+    return farness(*marginal(mean, log_variance))
 
-    The variance of the batch's codes is that within each code and that of their means: without the latter
-    every number that says something would look unusual.
+
+def marginal(mean: Tensor, log_variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of the codes of a batch, (N,) each.
+
+    The variance is that within each code and that of their means: without the latter every number that says
+    something would look unusual.
     """
-    centre = mean.mean(0)
-    spread = log_variance.exp().mean(0) + mean.var(0, correction=0)
-    return 0.5 * (centre.square() + spread - 1 - spread.log())
+    return mean.mean(0), log_variance.exp().mean(0) + mean.var(0, correction=0)
+
+
+def farness(centre: Tensor, variance: Tensor) -> Tensor:
+    """KL(N(centre, variance) || N(0, 1)) of each number."""
+    return 0.5 * (centre.square() + variance - 1 - variance.log())
 
 
 def hysteresis(mask: Tensor, alpha: Tensor, low: float, high: float) -> Tensor:

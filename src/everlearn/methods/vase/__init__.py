@@ -21,7 +21,7 @@ from everlearn.methods.vase.settings import Inference, Objective, Settings
 from everlearn.methods.vase.tolerance import find_tolerance
 from everlearn.methods.vase.world import Look, World, at
 from everlearn.nets import fast
-from everlearn.nets.atypical import atypicality, blend
+from everlearn.nets.atypical import atypicality, blend, farness, marginal
 from everlearn.nets.coder import Code, Coder, Lent
 from everlearn.nets.cvae import sample
 from everlearn.nets.divergence import bernoulli_error, entropy, kl_each
@@ -56,7 +56,8 @@ class VASE:
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = [*fast.changed(self.net, self.optimizer), *self.world.tensors.values(), self.last]
+        kept = [*self.world.tensors.values(), *self.dreamer.tensors, self.last]
+        changed = [*fast.changed(self.net, self.optimizer), *kept]
         self._awake, self._dreaming = fast.both_ways(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -71,10 +72,10 @@ class VASE:
             fast.set_rate(self.optimizer, rate)
             if step % _DRAWN == 0:
                 noise, draws = self._draw(source)
-            work = self._dreaming if self._may_dream() else self._awake
+            work = self._dreaming if self._may_dream(task.index) else self._awake
             yield work(batch.images, noise[step % _DRAWN], draws[step % _DRAWN])
             self.steps += 1
-            if self.steps % own.tau == 0:
+            if own.period and self.steps % own.period == 0:
                 self.dreamer.sync()
         self.readout.look(task, lambda images: self.codes(images)[0])
 
@@ -85,12 +86,12 @@ class VASE:
         draws = torch.rand(shape[::2], generator=source, device=self.device)
         return noise, draws
 
-    def _may_dream(self) -> bool:
+    def _may_dream(self, task: int) -> bool:
         """Whether there can be something to dream of; before that nothing is drawn in vain."""
         own = self.settings
-        told = own.inference.switches == "told"
-        first = own.tau if told or not own.environments else max(own.quiet, own.tau)
-        return own.dreams and self.steps >= first
+        if not own.dreams or self.steps < (own.period or 0):
+            return False
+        return self.steps >= own.quiet if self.world.infers else task > 0 or not own.environments
 
     def _learn_batch(self, dreaming: bool, images: Tensor, noise: Tensor, draws: Tensor) -> Tensor:
         """One step on images and, if so, as many dreams."""
@@ -110,6 +111,8 @@ class VASE:
             loss = loss + dream.there * named
         out = fast.descend(self.optimizer, loss)
         self.net.lend(self.world.nearest, self.world.opened_now())
+        if self.settings.dreams and self.settings.period is None:
+            self.dreamer.sync_if(self.world.changed_now())
         return out
 
     @torch.no_grad()
@@ -150,16 +153,17 @@ class VASE:
         return learned * (error + self._pressure(said, capacity) + named)
 
     def _look(self, images: Tensor, code: Code, error: Tensor, kl: Tensor) -> Look:
-        alpha = atypicality(code.mean.detach(), code.log_variance.detach())
+        shown = marginal(code.mean.detach(), code.log_variance.detach())
         least = entropy(images).mean() if self.settings.inference.excess else 0.0
-        return Look(error.detach() - least, alpha, kl.detach(), len(images))
+        return Look(error.detach() - least, farness(*shown), kl.detach(), *shown, len(images))
 
     def _pressure(self, said: Tensor, capacity: Tensor) -> Tensor:
-        """What holds codes back: the squared gap to a capacity, or their KL alone."""
+        """What holds codes back: the square of what they say over their capacity, or their KL alone."""
         own = self.settings.objective
         if own.beta is not None:
             return own.beta * said
-        return own.gamma * (said - capacity).square()
+        gap = said - capacity
+        return own.gamma * (gap if own.reach else gap.clamp(min=0)).square()
 
     def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of the code of each image, (B, z) each."""

@@ -46,16 +46,32 @@ class Dreamer:
 
     def sync(self) -> None:
         """Let the snapshot be the net as it is."""
-        new = list(self.net.state_dict().values())
-        torch._foreach_copy_(list(self.old.state_dict().values()), new)
+        torch._foreach_copy_(self._weights, list(self.net.state_dict().values()))
         self.knew.copy_(self.world.count)
+
+    @torch.no_grad()
+    def sync_if(self, now: Tensor) -> None:
+        """Likewise, but only if so; nobody waits to know."""
+        new = torch._foreach_mul(list(self.net.state_dict().values()), now.float())
+        torch._foreach_mul_(self._weights, (~now).float())
+        torch._foreach_add_(self._weights, new)
+        self.knew.copy_(torch.where(now, self.world.count, self.knew))
+
+    @property
+    def _weights(self) -> list[Tensor]:
+        return list(self.old.state_dict().values())
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Everything that a snapshot consists of."""
+        return [*self._weights, self.knew]
 
     @torch.no_grad()
     def dream(self, z: Tensor, noise: Tensor, draws: Tensor) -> Dream:
         """Draw images of past environments.
 
         Args:
-            z: codes, of N(0, I).
+            z: of N(0, I); codes are these, as far from N(0, I) as those of their environment are.
             noise: what masked numbers are instead, likewise.
             draws: numbers in [0, 1) that choose the environments, (B,).
         """
@@ -63,11 +79,17 @@ class Dreamer:
         total = past.cumsum(0)
         wanted = (draws * total[-1]).floor().to(torch.int64) + 1
         places = torch.searchsorted(total, wanted).clamp(max=len(total) - 1)
-        z = blend(z, self.world.masks[places], noise)
+        z = blend(self._as_met(z, places), self.world.masks[places], noise)
         old = Lent(self.old)
         logits = old.decode(z, places)
         images = logits.sigmoid()
         return Dream(past.any().float(), images, z, places, logits, old.encode(images))
+
+    def _as_met(self, z: Tensor, places: Tensor) -> Tensor:
+        """Codes as they were in environments, where these are told apart."""
+        if not self.settings.environments:
+            return z
+        return self.world.centre[places] + self.world.variance[places].sqrt() * z
 
     def _past(self) -> Tensor:
         """What to dream of, (most,): what the snapshot knew, without the active one if that can be told."""

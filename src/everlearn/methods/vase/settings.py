@@ -9,6 +9,7 @@ from everlearn.learner import Pace
 from everlearn.nets.coder import NETS
 from everlearn.settings import setting
 
+_PERIOD = 500
 SWITCHES, GUESSES = ("inferred", "told"), ("classifier", "error")
 
 
@@ -18,6 +19,7 @@ class Objective:
 
     beta: float | None = setting(None, "weight of the KL; none: a capacity that grows, instead")
     gamma: float = setting(4.0, "weight of the squared gap between KL and capacity")
+    reach: bool = setting(False, "codes that say less than they may are held to it, too")
     capacity: float = setting(25.0, "nats that a code may say in the end")
     capacity_steps: int = setting(3600, "steps in an environment until it may")
 
@@ -85,7 +87,9 @@ class Settings:
     masks: bool = setting(True, "A: mask latents that are unusual in an environment")
     objective: Objective = Objective()
     inference: Inference = Inference()
-    tau: int = setting(500, "steps between snapshots")
+    tau: int | None = setting(
+        None, "steps between snapshots; none: one where an environment begins, without these 500"
+    )
     encoder_weight: float = setting(10.0, "of the distance of codes of dreams")
     decoder_weight: float = setting(3.0, "of the KL of dreams drawn; 0: as in SD-[41]")
 
@@ -93,9 +97,15 @@ class Settings:
         """Check every number."""
         check_whole(self.z, "z", 1, 10**5)
         check_whole(self.most, "most", 1, 10**4)
-        check_whole(self.tau, "tau", 1, 10**9)
+        if self.tau is not None:
+            check_whole(self.tau, "tau", 1, 10**9)
         check_number(self.encoder_weight, "encoder_weight", 0, 1e6)
         check_number(self.decoder_weight, "decoder_weight", 0, 1e6)
+
+    @property
+    def period(self) -> int | None:
+        """Steps between snapshots; None: one is taken where an environment begins."""
+        return _PERIOD if self.tau is None and not self.environments else self.tau
 
     @property
     def quiet(self) -> int:

@@ -20,12 +20,20 @@ _MOST = float(torch.finfo(torch.float32).max)
 
 
 class Look(NamedTuple):
-    """What a batch shows: mean error (), and atypicality and KL of each latent, (z,); and its images."""
+    """What a batch of images shows: its mean error (), and of each latent (z,) these.
+
+    Attributes:
+        alpha: atypicality.
+        kl: nats said.
+        centre: mean over the batch; and the variance around it.
+    """
 
     error: Tensor
     alpha: Tensor
     kl: Tensor
-    images: int = 1
+    centre: Tensor
+    variance: Tensor
+    images: int
 
 
 class World:
@@ -38,6 +46,8 @@ class World:
             "masks": torch.ones((most, settings.z), device=device),
             "alpha": torch.zeros((most, settings.z), device=device),
             "kl": torch.zeros((most, settings.z), device=device),
+            "centre": torch.zeros((most, settings.z), device=device),
+            "variance": torch.ones((most, settings.z), device=device),
             "error": torch.zeros(most, device=device),
             "alpha_spread": torch.zeros((most, settings.z), device=device),
             "error_spread": torch.zeros(most, device=device),
@@ -162,6 +172,10 @@ class World:
         """Which environment was opened by the last batch, (most,)."""
         return self.opened == self.steps
 
+    def changed_now(self) -> Tensor:
+        """Whether the environment is another one since the last batch that was learned, ()."""
+        return self.stay == 0
+
     def _unusual(self, alpha: Tensor) -> Tensor:
         """Which latents do not apply to a batch, if it is of an environment, (most, z)."""
         own = self.settings.inference
@@ -197,6 +211,7 @@ class World:
             (self.error_spread, (look.error - self.error).abs()),
             (self.alpha_spread, (look.alpha - self.alpha).abs()),
             (self.error, look.error), (self.alpha, look.alpha), (self.kl, look.kl),
+            (self.centre, look.centre), (self.variance, look.variance),
         ]  # fmt: skip
         for mean, value in pairs:
             chosen = here if mean.ndim == 1 else here[:, None]

@@ -91,6 +91,7 @@ _FEW_CODES = {
     "capacity": 12.0,
     "capacity_steps": 360,
     "limit": 0.35,
+    "kappa": 1.25,
 }
 _FEW_STEPS = 600  # an environment
 

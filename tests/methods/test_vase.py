@@ -281,7 +281,7 @@ def test_a_batch_that_surprises_has_no_slopes() -> None:
 @pytest.mark.parametrize("forgets", [False, True])
 def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) -> None:
     learner = learn(make(quiet=8, slow=8, dreams=False), TASKS[:1])
-    assert (learner.world.learned, learner.world.stay) == (16, 8)
+    assert (learner.world.kept, learner.world.stay) == (16, 8)
     with torch.no_grad():
         learner.net.mean.bias += 3
     if forgets:
@@ -290,15 +290,16 @@ def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) ->
     assert learner.world.doubt == forgets
 
 
-def test_the_last_images_that_were_learned_are_kept() -> None:
-    learner = surprised(dreams=False)
-    before = learner.last.clone()
+def test_some_images_that_were_learned_are_kept() -> None:
+    learner = surprised(dreams=False, slow=4)
+    before = learner.kept.clone()
     assert before.any()
     learner._learn_batch(False, some(1), *noises(learner))
-    assert torch.equal(learner.last, before)
-    learner = learn(make(quiet=100, dreams=False), TASKS[:1])
-    learner._learn_batch(False, some(1), *noises(learner))
-    assert torch.equal(learner.last, some(1))
+    assert torch.equal(learner.kept, before)
+    learner = learn(make(quiet=100, slow=8, dreams=False), TASKS[:1])
+    for number, kept in [(1, False), (2, True)]:
+        learner._learn_batch(False, some(number), *noises(learner))
+        assert torch.equal(learner.kept, some(number)) == kept
 
 
 def test_a_new_environment_is_drawn_at_first_as_the_one_that_was_least_wrong() -> None:

@@ -14,7 +14,7 @@ from everlearn.methods.vase.world import Look, World, at
 from everlearn.settings import change_settings
 
 # Ten quiet batches; then 1.5 times the usual error surprises, or a used latent over 0.6 and over 0.3 more.
-FEW = {"z": 4, "most": 4, "capacity": 8.0, "capacity_steps": 20, "quiet": 10}
+FEW = {"z": 4, "most": 4, "capacity": 8.0, "capacity_steps": 20, "quiet": 10, "patience": 2}
 
 
 def make(**changes: Any) -> World:
@@ -94,35 +94,76 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
 
 
 @pytest.mark.parametrize("moved", [look(20.0), look(a2=0.9)])
-def test_what_is_usual_follows_a_net_that_moves(moved: Look) -> None:
+def test_what_a_net_that_moved_makes_of_an_earlier_batch_is_usual_while_it_does(moved: Look) -> None:
     world = settled(slow=30)
     assert show(world, moved) == [False]
     world = settled(slow=30)
-    world.follow(moved)
-    assert (world.error[0], *world.alpha[0].tolist()) == (moved.error, *moved.alpha.tolist())
+    world.look_back(moved)
     assert show(world, moved) == [True]
     assert show(world, look(40.0)) == [False]
-
-
-def test_what_is_usual_stays_while_the_last_batch_does_not_surprise() -> None:
     world = settled(slow=30)
-    before = kept(world)
-    world.follow(look(14.0, a1=0.5))
-    assert not changed(before, world)
+    world.look_back(moved)
+    world.look_back(look())
+    assert show(world, moved) == [False]
 
 
-def test_nothing_is_followed_while_quiet_nor_of_another_size_or_environment() -> None:
-    young, other, back = make(slow=5), settled(slow=30), settled(2, slow=30)
-    show(young, look(), 9)
+@pytest.mark.parametrize(("now", "learned"), [(0.1, False), (0.5, True)])
+def test_a_batch_is_compared_with_an_earlier_one_that_is_almost_unusual(
+    now: float, learned: bool
+) -> None:
+    """0.7 is over the limit and over the mean, but not 0.3 over what the net makes of an earlier batch."""
+    world = settled(slow=30)
+    world.look_back(look(a2=now))
+    assert show(world, look(a2=0.7)) == [learned]
+
+
+def test_a_mask_leaves_out_what_the_net_has_not_moved_itself() -> None:
+    world = settled(slow=30, patience=1)
+    world.look_back(look(a1=5.0))
+    show(world, look(a1=5.0, a2=5.0))
+    assert world.count == 2
+    assert world.masks[1].tolist() == [1, 1, 0, 1]
+
+
+def test_nothing_is_looked_back_on_of_another_size_or_environment() -> None:
+    other, back = settled(slow=30), settled(2, slow=30)
     assert visit(back, 0, 20)[-1] == 0
-    for world, moved in [
-        (young, look(50.0)),
-        (other, look(50.0)._replace(images=2)),
-        (back, look(99.0)),
-    ]:
-        before = kept(world)
-        world.follow(moved)
-        assert not changed(before, world)
+    for world, moved in [(other, look(50.0)._replace(images=2)), (back, look(99.0))]:
+        world.look_back(moved)
+        assert not world.looked
+        assert show(world, moved) == [False]
+
+
+def test_how_far_batches_are_apart_is_measured_by_one_net() -> None:
+    """A net that moves between batches of 10 and 40 nats takes them all for alike, if it is asked."""
+    asked, alone = make(slow=30, quiet=1000), make(slow=30, quiet=1000)
+    for number in range(600):
+        far = number % 40 < 20
+        moved = look(10.0 + 30.0 * far, alpha=0.1 + 0.3 * far)
+        asked.look_back(moved)
+        for world in (asked, alone):
+            world.turn(world.active, moved)
+    assert asked.error_spread[0] < 0.1 < 10 < alone.error_spread[0]
+    assert asked.alpha_spread[0].max() < 0.001 < 0.1 < alone.alpha_spread[0].min()
+
+
+@pytest.mark.parametrize(("alpha", "learned"), [(1.71, True), (1.69, False), (0.0, False)])
+def test_latents_that_are_less_unusual_than_ever_surprise(alpha: float, learned: bool) -> None:
+    """Where 2 is usual, a fall by 0.3 is one to other latents; nothing is masked for it."""
+    world = make(spreads=0, patience=1)
+    show(world, look(alpha=2.0), 30)
+    assert show(world, look(alpha=2.0, a1=alpha)) == [learned]
+    if not learned:
+        assert world.masks[1].all()
+
+
+def test_a_batch_is_kept_now_and_then_if_it_was_learned() -> None:
+    world, when = make(slow=12), []
+    for number in range(1, 20):
+        show(world, look(99.0 if number == 19 else 10.0))
+        when += [number] if world.renewed else []
+    assert when == [3, 6, 9, 12, 15, 18]
+    assert world.kept == 1
 
 
 @pytest.mark.parametrize("hard", [look(16.0), look(a2=0.7)])

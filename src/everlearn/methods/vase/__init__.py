@@ -50,14 +50,14 @@ class VASE:
         fast.place(net, device)
         self.net = net
         self.world = World(settings, device)
-        # The last images that were learned: where these surprise, it is the net that has changed.
+        # Images that were learned a while ago: where these surprise, it is the net that has changed.
         shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
-        self.last = torch.zeros(shape, device=device)
+        self.kept = torch.zeros(shape, device=device)
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)
         self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        kept = [*self.world.tensors.values(), *self.dreamer.tensors, self.last]
-        changed = [*fast.changed(self.net, self.optimizer), *kept]
+        known = [*self.world.tensors.values(), *self.dreamer.tensors, self.kept]
+        changed = [*fast.changed(self.net, self.optimizer), *known]
         self._awake, self._dreaming = fast.both_ways(self._learn_batch, changed)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
@@ -117,12 +117,12 @@ class VASE:
 
     @torch.no_grad()
     def _look_back(self, net: Lent, noise: Tensor) -> None:
-        """See the last images that were learned again, with the net as it is now."""
-        images, place = self.last[: noise.shape[1]], self.world.active
+        """See images that were learned a while ago again, with the net as it is now."""
+        images, place = self.kept[: noise.shape[1]], self.world.active
         code = net.encode(images)
         logits = net.decode(self._blend(code, place, noise), place)
         kl = kl_each(code.mean, code.log_variance).mean(0)
-        self.world.follow(self._look(images, code, bernoulli_error(images, logits).mean(), kl))
+        self.world.look_back(self._look(images, code, bernoulli_error(images, logits).mean(), kl))
 
     def _blend(self, code: Code, place: Tensor, noise: Tensor) -> Tensor:
         """Codes drawn from q, with noise where latents do not apply."""
@@ -149,7 +149,8 @@ class VASE:
         named = cross_entropy(self.net.guess(code.seen), place.expand(len(images)))
         learned = self.world.turn(place, self._look(images, code, error, kl))
         if self.world.infers:
-            self.last[: len(images)] = torch.where(learned > 0, images, self.last[: len(images)])
+            kept = self.kept[: len(images)]
+            kept.copy_(torch.where(self.world.renewed, images, kept))
         return learned * (error + self._pressure(said, capacity) + named)
 
     def _look(self, images: Tensor, code: Code, error: Tensor, kl: Tensor) -> Look:
@@ -259,7 +260,7 @@ class VASE:
             "optimizer": fast.moments(self.optimizer),
             "snapshot": self.dreamer.state() if self.settings.dreams else {},
             "world": dict(self.world.tensors),
-            "last": self.last,
+            "kept": self.kept,
             "means": self.readout.state(),
             "steps": self.steps,
         }
@@ -271,7 +272,7 @@ class VASE:
         if self.settings.dreams:
             self.dreamer.load(state["snapshot"])
         self.world.load(state["world"])
-        self.last.copy_(state["last"])
+        self.kept.copy_(state["kept"])
         self.readout.load(state["means"])
         self.steps = state["steps"]
 

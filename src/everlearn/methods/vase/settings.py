@@ -51,7 +51,7 @@ class Inference:
     high: float = setting(0.8, "and no longer over this")
     least: float = setting(0.3, "nats that a latent says, on average, if it is used")
     tolerance: float = setting(0.5, "noise that a latent bears, at most, if the decoder uses it")
-    patience: int = setting(2, "batches in a row that must speak for a change")
+    patience: int = setting(3, "batches in a row that must speak for a change")
     quiet: int | None = setting(
         None, "steps in an environment before another is looked for; none: 4/3 of capacity_steps"
     )

@@ -14,8 +14,9 @@ from everlearn.methods.vase.settings import Settings
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
-_COUNTS = ("active", "doubt", "switches", "steps", "learned", "stay")
+_COUNTS = ("active", "doubt", "switches", "steps", "kept", "stay")
 _FORGETS = 5
+_RENEWALS = 4  # of the batch that is kept, within the batches of a slow mean
 _MOST = float(torch.finfo(torch.float32).max)
 
 
@@ -60,6 +61,10 @@ class World:
             "nearest": _whole(0, device),
             "least": torch.full((), _MOST, device=device),
             "tried": torch.zeros(most, dtype=torch.bool, device=device),
+            "renewed": torch.zeros((), dtype=torch.bool, device=device),
+            "looked": torch.zeros((), dtype=torch.bool, device=device),
+            "error_now": torch.zeros((), device=device),
+            "alpha_now": torch.zeros(settings.z, device=device),
         }
         self._numbers = torch.arange(most, device=device)
 
@@ -112,13 +117,15 @@ class World:
         """Whether the quiet steps of the active environment are over."""
         return at(self.age, self.active) >= self.settings.quiet
 
-    def follow(self, look: Look) -> None:
-        """Take the last batch learned, seen again, for usual if it would surprise: the net has moved.
+    def look_back(self, look: Look) -> None:
+        """See a batch again that was learned a while ago: with the net as it is now, that is usual, too.
 
         Not at once in an environment that was taken for a known one: it may yet turn out to be another.
         """
-        long = (self.stay >= self.settings.inference.slow) & (self.learned == look.images)
-        self._settle_for(long & self._settled() & self._is_new(self.active, look), look)
+        long = self.stay >= self.settings.inference.slow
+        self.looked.copy_(long & (self.kept == look.images))
+        self.error_now.copy_(look.error)
+        self.alpha_now.copy_(look.alpha)
 
     def turn(self, candidate: Tensor, look: Look) -> Tensor:
         """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
@@ -145,9 +152,18 @@ class World:
         self._go(found, torch.where(told, self.told, candidate))
         self._open(opens, look)
         self._calm(opens | found | lost)
-        self.learned.copy_(torch.where(learned, look.images, self.learned))
+        self._keep(learned, look.images)
         self.stay.copy_(torch.where(opens | found, 0, self.stay + learned))
         return learned.float()
+
+    def _keep(self, learned: Tensor, images: int) -> None:
+        """Say whether the batch is to be kept and looked back on: now and then one that was learned.
+
+        If the first of another environment was learned by mistake, those after it still surprise.
+        """
+        often = max(self.settings.inference.slow // _RENEWALS, 1)
+        self.renewed.copy_(learned & (at(self.age, self.active) % often == 0))
+        self.kept.copy_(torch.where(self.renewed, images, self.kept))
 
     def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:
         """Count surprises in a row; remember which environments were tried."""
@@ -176,17 +192,26 @@ class World:
         """Whether the environment is another one since the last batch that was learned, ()."""
         return self.stay == 0
 
-    def _unusual(self, alpha: Tensor) -> Tensor:
+    def _unusual(self, alpha: Tensor, means: Tensor) -> Tensor:
         """Which latents do not apply to a batch, if it is of an environment, (most, z)."""
-        own = self.settings.inference
-        rise = (own.spreads * self.alpha_spread).clamp(min=own.rise)
-        usual = (self.alpha + rise).clamp(min=own.limit)
+        limit = self.settings.inference.limit
+        usual = (means + self._rise).clamp(min=limit)
         # A latent that is masked there is always unusual there: what is usual says nothing.
-        return alpha > torch.where(self.masks > 0, usual, own.limit)
+        return alpha > torch.where(self.masks > 0, usual, limit)
 
     def strange(self, alpha: Tensor) -> Tensor:
-        """In which environments a batch has used latents that do not apply to it, (most,)."""
-        return (self._unusual(alpha) & self.used).any(1) & self.settings.masks
+        """In which environments a batch has used latents that are others than usual, (most,)."""
+        return self._strange(alpha, self.alpha, self.alpha)
+
+    def _strange(self, alpha: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Likewise, where what is usual goes from low to high."""
+        other = (alpha < low - self._rise) | self._unusual(alpha, high)
+        return (other & self.used).any(1) & self.settings.masks
+
+    @property
+    def _rise(self) -> Tensor:
+        own = self.settings.inference
+        return (own.spreads * self.alpha_spread).clamp(min=own.rise)
 
     def surprises(self, error: Tensor, alpha: Tensor) -> Tensor:
         """In which environments a batch is too hard, or its latents are not those that apply, (most,).
@@ -194,12 +219,26 @@ class World:
         Args:
             error: of the batch, () or (most,) if it was drawn in each.
         """
-        own, usual = self.settings.inference, self.error
-        more = (own.spreads * self.error_spread).maximum((own.kappa - 1) * usual)
-        return (error > usual + more) | self.strange(alpha)
+        return self._hard(error, self.error) | self.strange(alpha)
+
+    def _hard(self, error: Tensor, means: Tensor) -> Tensor:
+        own = self.settings.inference
+        return error > means + (own.spreads * self.error_spread).maximum((own.kappa - 1) * means)
 
     def _is_new(self, candidate: Tensor, look: Look) -> Tensor:
-        return at(self.surprises(look.error, look.alpha), candidate)
+        """Whether a batch surprises, with the net as it is now."""
+        _, error = self._range(self.error, self.error_now)
+        low, high = self._range(self.alpha, self.alpha_now)
+        return at(self._hard(look.error, error) | self._strange(look.alpha, low, high), candidate)
+
+    def _range(self, means: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
+        """What is usual in each environment; in the active one also what the batch looked back on shows."""
+        here = (self._numbers == self.active) & self.looked
+        here = here if means.ndim == 1 else here[:, None]
+        low, high = (
+            torch.where(here, bound, means) for bound in (means.minimum(now), means.maximum(now))
+        )
+        return low, high
 
     def _keep_usual(self, look: Look, share: Tensor) -> None:
         """Move the slow means of the active environment towards what a batch of it shows; and its age."""
@@ -207,9 +246,12 @@ class World:
         # At first faster than a plain mean, which would not forget how it all began.
         rate = share * (_FORGETS / (age + _FORGETS)).clamp(min=1 / self.settings.inference.slow)
         here = self._numbers == self.active
+        # How far batches are apart, by one net if there is one to compare with: else it may be the net.
+        error = torch.where(self.looked, self.error_now, self.error)
+        alpha = torch.where(self.looked, self.alpha_now, self.alpha)
         pairs = [
-            (self.error_spread, (look.error - self.error).abs()),
-            (self.alpha_spread, (look.alpha - self.alpha).abs()),
+            (self.error_spread, (look.error - error).abs()),
+            (self.alpha_spread, (look.alpha - alpha).abs()),
             (self.error, look.error), (self.alpha, look.alpha), (self.kl, look.kl),
             (self.centre, look.centre), (self.variance, look.variance),
         ]  # fmt: skip
@@ -235,7 +277,8 @@ class World:
         """Open an environment whose latents are those that are not unusual in this batch."""
         here = (self._numbers == self.count) & now
         # What says nothing anywhere is free to be used here, whatever it makes of images never seen.
-        unusual = at(self._unusual(look.alpha), self.active) & self.used.any(0)
+        _, usual = self._range(self.alpha, self.alpha_now)
+        unusual = at(self._unusual(look.alpha, usual), self.active) & self.used.any(0)
         mask = keep_one((~unusual).float(), look.alpha)
         if not self.settings.masks:
             mask = torch.ones_like(mask)

@@ -1,4 +1,4 @@
-"""V13 to V15, and what VASE must find and keep, hold in the committed rows of one GPU; or by how much not."""
+"""V13 to V15, and what VASE must find and keep, hold in the committed rows; or by how much not."""
 
 from __future__ import annotations
 

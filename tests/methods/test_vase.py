@@ -29,7 +29,7 @@ STREAM = IMAGES.with_changes(tasks=3)  # eight steps a task
 TASKS = list(STREAM)
 FEW = {
     "net": "vase-flat", "z": 5, "most": 3, "batch_size": 16, "epochs": 1, "rate": 1e-3,
-    "gamma": 20.0, "reach": True, "capacity": 3.0, "capacity_steps": 6, "tau": 3,
+    "gamma": 20.0, "reach": True, "capacity": 3.0, "capacity_steps": 6, "tau": 3, "patience": 2,
     "encoder_weight": 1.0, "decoder_weight": 1.0,
 }  # fmt: skip
 TOLD = {"switches": "told"}

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from everlearn.methods.vase import Settings
-from everlearn.methods.vase.world import Look, World, at
+from everlearn.methods.vase.usual import Look, at
+from everlearn.methods.vase.world import World
 from everlearn.settings import change_settings
 
 # Ten quiet batches; then 1.5 times the usual error surprises, or a used latent over 0.6 and over 0.3 more.
@@ -94,7 +95,9 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
 
 
 @pytest.mark.parametrize("moved", [look(20.0), look(a2=0.9)])
-def test_what_a_net_that_moved_makes_of_an_earlier_batch_is_usual_while_it_does(moved: Look) -> None:
+def test_what_a_net_that_moved_makes_of_an_earlier_batch_is_usual_while_it_does(
+    moved: Look,
+) -> None:
     world = settled(slow=30)
     assert show(world, moved) == [False]
     world = settled(slow=30)

@@ -111,9 +111,9 @@ def _intro(scale: str) -> str:
             "Every figure and table of the paper on disentangled continual learning (Dziadzio et al. 2023, "
             "arXiv 2312.16731), and ours beyond it: 500 tasks of ten shapes, 64 pixels, on one NVIDIA "
             "H200. Beside them what is said of generative negative replay (Graffieti et al. 2022, arXiv "
-            "2204.05842), on latents of 50 shapes, and of life-long disentangled codes (VASE, Achille et al. "
-            "2018, arXiv 1808.06508), on MNIST and Fashion-MNIST. Stability gaps in the summary are of ten "
-            "tasks; forward transfer was not measured."
+            "2204.05842), on latents of 50 shapes, and of life-long disentangled codes (VASE, Achille et "
+            "al. 2018, arXiv 1808.06508), on MNIST and Fashion-MNIST. Stability gaps in the summary are of "
+            "ten tasks; forward transfer was not measured."
         )
     return (
         "The same experiments on a small stream, to see each of them work: its numbers say little."

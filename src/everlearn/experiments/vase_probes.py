@@ -128,8 +128,8 @@ def _is_strong(correlations: Sequence[float | None] | None, latent: int) -> bool
 def shares_position(run: Finished) -> bool | None:
     """Whether a latent for x and one for y serve all moving environments, and are masked in the others.
 
-    Masks are those that an environment was learned with; they tell positions in the end. None where that was
-    not told of one that moves and of one that does not.
+    Masks are those that an environment was learned with; they tell positions in the end. None where that
+    was not told of one that moves and of one that does not.
     """
     told, end, names = described(run), _in_the_end(run), names_of(run)
     moving = [place for place in told if "moving" in names[place]]

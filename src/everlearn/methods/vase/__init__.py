@@ -19,7 +19,8 @@ from everlearn.methods.vase.dreams import Dream, Dreamer
 from everlearn.methods.vase.readout import Readout
 from everlearn.methods.vase.settings import Inference, Objective, Settings
 from everlearn.methods.vase.tolerance import find_tolerance
-from everlearn.methods.vase.world import Look, World, at
+from everlearn.methods.vase.usual import Look, at
+from everlearn.methods.vase.world import World
 from everlearn.nets import fast
 from everlearn.nets.atypical import atypicality, blend, farness, marginal
 from everlearn.nets.coder import Code, Coder, Lent

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from everlearn.methods.vase.world import at
+from everlearn.methods.vase.usual import at
 
 if TYPE_CHECKING:
     from everlearn.methods.vase import VASE

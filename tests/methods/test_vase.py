@@ -18,7 +18,7 @@ from everlearn.exam.costs import tensors
 from everlearn.learner import Encodes, Masks, Reconstructs
 from everlearn.methods import build
 from everlearn.nets import fast
-from everlearn.nets.coder import Code
+from everlearn.nets.coder import Code, Lent
 from everlearn.nets.divergence import entropy
 from everlearn.nets.seeded import chance
 from everlearn.philox import Purpose
@@ -35,6 +35,8 @@ FEW = {
 TOLD = {"switches": "told"}
 # So easily surprised that every task, and more, opens an environment.
 NERVOUS = {"kappa": 1.0, "spreads": 0.0, "patience": 1, "quiet": 3}
+# A batch is kept at every step and looked back on after four.
+LOOKING = {"quiet": 4, "slow": 4, "tau": None}
 ONE = torch.tensor(1)
 
 
@@ -290,6 +292,20 @@ def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) ->
     assert learner.world.doubt == forgets
 
 
+def test_images_are_looked_back_on_in_the_environment_that_is_active() -> None:
+    learner = learn(make(**TOLD, dreams=False), TASKS)
+    learner.kept.copy_(some(2))
+    learner.world.masks[2, 1] = 0.0
+    noise, _ = noises(learner)
+    code = learner.net.encode(learner.kept)
+    z = code.mean + (code.log_variance / 2).exp() * noise[0]
+    z[:, 1] = noise[1, :, 1]
+    error = error_of(some(2), learner.net.decode(z, torch.tensor(2))) - entropy(some(2)).mean()
+    found = learner._look_back(Lent(learner.net), noise)
+    torch.testing.assert_close(found.error, error)
+    torch.testing.assert_close(found.centre, code.mean.mean(0))
+
+
 def test_some_images_that_were_learned_are_kept() -> None:
     learner = surprised(dreams=False, slow=4)
     before = learner.kept.clone()
@@ -367,6 +383,33 @@ def test_masked_numbers_of_dreams_are_noise() -> None:
     assert not dream.images.requires_grad
 
 
+@pytest.mark.parametrize("environments", [True, False])
+def test_dreams_are_of_codes_as_they_were_where_environments_are_told_apart(
+    environments: bool,
+) -> None:
+    learner = make(environments=environments, most=3 if environments else 1)
+    dreamer, world = learner.dreamer, learner.world
+    world.count.fill_(2)
+    world.active.fill_(environments)
+    world.centre[0] = torch.arange(5.0)
+    world.variance[0] = 4.0
+    dreamer.sync()
+    z, noise = torch.randn(2, 9, 5, generator=torch.Generator().manual_seed(0))
+    expected = torch.arange(5.0) + 2 * z if environments else z
+    torch.testing.assert_close(dreamer.dream(z, noise, torch.zeros(9)).z, expected)
+
+
+def test_the_snapshot_is_taken_when_a_known_environment_comes_back_and_not_while_it_stays() -> None:
+    learner = learn(make(**TOLD, tau=None), TASKS[:2])
+    steps, changes = learner.learn(TASKS[0]), []
+    for _ in steps:
+        changes.append(digest(learner.dreamer.old))
+        if len(changes) == 1:
+            assert changes[0] == digest(learner.net)
+    assert learner.world.active == 0
+    assert len(set(changes)) == 1
+
+
 def test_nothing_is_dreamt_before_there_is_a_snapshot() -> None:
     """Pitfall 8: dreams of an unlearned net would poison it."""
     for changes, first in [
@@ -376,9 +419,9 @@ def test_nothing_is_dreamt_before_there_is_a_snapshot() -> None:
         learner, when = make(**changes), []
         for task in TASKS[:2]:
             for _ in learner.learn(task):
-                when += [learner.steps] if learner._may_dream(task.index) else []
+                when += [learner.steps] if learner._may_dream(task.index > 0) else []
         assert when == list(range(first, 16))
-    assert not make(dreams=False, tau=1)._may_dream(1)
+    assert not make(dreams=False, tau=1)._may_dream(True)
 
 
 def test_a_step_with_nothing_to_dream_of_is_a_step_without_dreams() -> None:
@@ -569,7 +612,7 @@ def test_the_class_means_move_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"patience": 3}])
+@pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"patience": 3}, LOOKING])
 @pytest.mark.parametrize("stop", [1, 2])
 def test_it_goes_on_from_its_state_with_several_environments(
     changes: dict[str, Any], stop: int
@@ -577,7 +620,7 @@ def test_it_goes_on_from_its_state_with_several_environments(
     whole, second = learn(make(**changes), TASKS), learn(make(**changes), TASKS[2:])
     second.load_state(learn(make(**changes), TASKS[:stop]).state())
     learn(second, TASKS[stop:])
-    assert whole.world.count > 1
+    assert whole.world.count > 1 or changes is LOOKING
     assert same(tensors(whole.state()), tensors(second.state()))
 
 
@@ -603,7 +646,7 @@ def test_all_ablations_learn(parts: str, changes: dict[str, Any]) -> None:
     assert all(torch.tensor(losses).isfinite())
     assert (learner.world.count > 1) == ("S" in parts)
     assert (not learner.world.masks.all()) == ("A" in parts)
-    assert learner._may_dream(2) == ("D" in parts)
+    assert learner._may_dream(True) == ("D" in parts)
     assert learner.errors(some()).isfinite().all()
 
 
@@ -627,7 +670,7 @@ def test_unknown_words_are_refused_with_those_known(name: str, known: str) -> No
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"tau": None}])
+@pytest.mark.parametrize("changes", [TOLD, NERVOUS, NERVOUS | {"slow": 4, "tau": None}])
 def test_captured_steps_are_the_eager_steps_to_the_bit(changes: dict[str, Any]) -> None:
     graph, eager = (make(device="cuda", net="vase-small", **changes) for _ in range(2))
     eager._awake = lambda *inputs: eager._learn_batch(False, *inputs).detach()
@@ -655,5 +698,5 @@ def test_no_step_waits_for_the_gpu_while_environments_are_opened_and_dreamt_of()
             next(steps)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert learner._may_dream(1)
+    assert learner._may_dream(True)
     assert learner.world.count > before

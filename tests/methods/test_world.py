@@ -31,11 +31,15 @@ def look(error: float = 10.0, alpha: float = 0.1, kl: float = 1.0, **numbers: fl
 
 
 def show(
-    world: World, batch: Look, times: int = 1, chances: Sequence[float] = (1, 1, 1, 1)
+    world: World,
+    batch: Look,
+    times: int = 1,
+    chances: Sequence[float] = (1, 1, 1, 1),
+    back: Look | None = None,
 ) -> list[bool]:
     """Show a batch some times; whether it was learned each time."""
     likely = torch.tensor(chances[: world.settings.most], dtype=torch.float32)
-    return [bool(world.turn(world.candidate(likely), batch)) for _ in range(times)]
+    return [bool(world.turn(world.candidate(likely), batch, back)) for _ in range(times)]
 
 
 def visit(
@@ -85,11 +89,16 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
     errors = [4.0, 6.0, 11.0, 3.0, 9.0, 5.0, 7.0, 2.0, 8.0]
     world, expected = make(slow=2), 0.0
     for number, error in enumerate(errors):
-        show(world, look(error, alpha=error / 10, kl=error / 5))
+        batch = look(error, alpha=error / 10, kl=error / 5)
+        batch = batch._replace(centre=-batch.kl, variance=1 + batch.alpha)
+        show(world, batch)
         expected += (error - expected) * max(1 / 2, 5 / (number + 5))
     assert world.error[0] == pytest.approx(expected)
     assert world.alpha[0].tolist() == pytest.approx([expected / 10] * 4)
     assert world.kl[0].tolist() == pytest.approx([expected / 5] * 4)
+    assert world.centre[0].tolist() == pytest.approx([-expected / 5] * 4)
+    assert world.variance[0].tolist() == pytest.approx([1 + expected / 10] * 4)
+    assert world.variance[1:].min() == 1
     assert not world.error[1:].any()
     assert world.age.tolist() == [9, 0, 0, 0]
 
@@ -98,16 +107,12 @@ def test_what_is_usual_follows_quickly_at_first_and_then_slowly() -> None:
 def test_what_a_net_that_moved_makes_of_an_earlier_batch_is_usual_while_it_does(
     moved: Look,
 ) -> None:
+    assert show(settled(slow=30), moved) == [False]
+    assert show(settled(slow=30), moved, back=look()) == [False]
     world = settled(slow=30)
-    assert show(world, moved) == [False]
-    world = settled(slow=30)
-    world.look_back(moved)
-    assert show(world, moved) == [True]
-    assert show(world, look(40.0)) == [False]
-    world = settled(slow=30)
-    world.look_back(moved)
-    world.look_back(look())
-    assert show(world, moved) == [False]
+    assert show(world, moved, back=moved) == [True]
+    assert show(world, look(40.0), back=moved) == [False]
+    assert show(settled(slow=30), moved) == [False]
 
 
 @pytest.mark.parametrize(("now", "learned"), [(0.1, False), (0.5, True)])
@@ -115,15 +120,12 @@ def test_a_batch_is_compared_with_an_earlier_one_that_is_almost_unusual(
     now: float, learned: bool
 ) -> None:
     """0.7 is over the limit and over the mean, but not 0.3 over what the net makes of an earlier batch."""
-    world = settled(slow=30)
-    world.look_back(look(a2=now))
-    assert show(world, look(a2=0.7)) == [learned]
+    assert show(settled(slow=30), look(a2=0.7), back=look(a2=now)) == [learned]
 
 
 def test_a_mask_leaves_out_what_the_net_has_not_moved_itself() -> None:
     world = settled(slow=30, patience=1)
-    world.look_back(look(a1=5.0))
-    show(world, look(a1=5.0, a2=5.0))
+    show(world, look(a1=5.0, a2=5.0), back=look(a1=5.0))
     assert world.count == 2
     assert world.masks[1].tolist() == [1, 1, 0, 1]
 
@@ -131,10 +133,16 @@ def test_a_mask_leaves_out_what_the_net_has_not_moved_itself() -> None:
 def test_nothing_is_looked_back_on_of_another_size_or_environment() -> None:
     other, back = settled(slow=30), settled(2, slow=30)
     assert visit(back, 0, 20)[-1] == 0
-    for world, moved in [(other, look(50.0)._replace(images=2)), (back, look(99.0))]:
-        world.look_back(moved)
-        assert not world.looked
-        assert show(world, moved) == [False]
+    for world, moved, images in [(other, look(50.0), 2), (back, look(99.0), 1)]:
+        assert show(world, moved, back=moved._replace(images=images)) == [False]
+
+
+def test_where_there_are_as_many_as_may_be_nothing_is_looked_back_on_for_a_while() -> None:
+    world, other = settled(most=1, slow=30, patience=1), look(99.0)
+    assert show(world, other, back=look()) == [False]
+    assert world.stay == 0
+    show(world, look(90.0), 29, back=look())
+    assert world.error_spread[0] < 20  # of what is usual now, not of the batch that was kept
 
 
 def test_how_far_batches_are_apart_is_measured_by_one_net() -> None:
@@ -143,9 +151,8 @@ def test_how_far_batches_are_apart_is_measured_by_one_net() -> None:
     for number in range(600):
         far = number % 40 < 20
         moved = look(10.0 + 30.0 * far, alpha=0.1 + 0.3 * far)
-        asked.look_back(moved)
-        for world in (asked, alone):
-            world.turn(world.active, moved)
+        show(asked, moved, back=moved)
+        show(alone, moved)
     assert asked.error_spread[0] < 0.1 < 10 < alone.error_spread[0]
     assert asked.alpha_spread[0].max() < 0.001 < 0.1 < alone.alpha_spread[0].min()
 
@@ -400,10 +407,10 @@ def test_a_batch_is_tried_by_what_is_usual_there() -> None:
 def test_latents_are_strange_where_they_are_used_and_unusual() -> None:
     world = settled(2)
     world.masks[1, 2] = 0.0
-    assert world.strange(look(a2=3.0).alpha).tolist() == [True, False, False, False]
-    assert world.strange(look(a0=3.0).alpha).tolist() == [True, True, False, False]
-    assert not world.strange(look().alpha).any()
-    assert not settled(masks=False).strange(look(a0=3.0).alpha).any()
+    assert world.usual.strange(look(a2=3.0).alpha).tolist() == [True, False, False, False]
+    assert world.usual.strange(look(a0=3.0).alpha).tolist() == [True, True, False, False]
+    assert not world.usual.strange(look().alpha).any()
+    assert not settled(masks=False).usual.strange(look(a0=3.0).alpha).any()
 
 
 def test_environments_are_tried_in_the_order_of_the_classifier() -> None:

@@ -52,7 +52,7 @@ def _judge_first(changes: Mapping[str, float], entangled: bool) -> Verdict:
     some = _known(changes, [label_of(name, entangled) for name in ABLATIONS])
     ours = label_of(VASE, entangled)
     others = [value for label, value in some.items() if label != ours]
-    first = some[ours] > max(others) if others and ours in some else None
+    first = some[ours] > max(others) if len(some) == len(ABLATIONS) else None
     words = "entangled" if entangled else "disentangled"
     return statement(f"VASE forgets least, {words}", listed(some, 1), first, _WHY)
 

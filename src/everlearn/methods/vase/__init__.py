@@ -66,14 +66,15 @@ class VASE:
         own = self.settings
         self.batch_size = min(own.pace.batch_size, len(task.train))
         source = chance(self.seed, Purpose.VASE, task.index, self.device)
-        if own.environments and own.inference.switches == "told" and task.index:
+        later = self.steps > 0
+        if own.environments and own.inference.switches == "told" and later:
             self.world.tell(task.index)
         self.net.train()
         for batch, step, rate in lessons(task, own.pace, self.device):
             fast.set_rate(self.optimizer, rate)
             if step % _DRAWN == 0:
                 noise, draws = self._draw(source)
-            work = self._dreaming if self._may_dream(task.index) else self._awake
+            work = self._dreaming if self._may_dream(later) else self._awake
             yield work(batch.images, noise[step % _DRAWN], draws[step % _DRAWN])
             self.steps += 1
             if own.period and self.steps % own.period == 0:
@@ -87,12 +88,16 @@ class VASE:
         draws = torch.rand(shape[::2], generator=source, device=self.device)
         return noise, draws
 
-    def _may_dream(self, task: int) -> bool:
-        """Whether there can be something to dream of; before that nothing is drawn in vain."""
+    def _may_dream(self, later: bool) -> bool:
+        """Whether there can be something to dream of; before that nothing is drawn in vain.
+
+        Args:
+            later: in a task after the first.
+        """
         own = self.settings
         if not own.dreams or self.steps < (own.period or 0):
             return False
-        return self.steps >= own.quiet if self.world.infers else task > 0 or not own.environments
+        return self.steps >= own.quiet if self.world.infers else later or not own.environments
 
     def _learn_batch(self, dreaming: bool, images: Tensor, noise: Tensor, draws: Tensor) -> Tensor:
         """One step on images and, if so, as many dreams."""
@@ -100,11 +105,10 @@ class VASE:
         net, here = Lent(self.net), slice(0, len(images))
         code = net.encode(images if dream is None else torch.cat([images, dream.images]))
         now = code.part(here)
-        if self.world.infers:
-            self._look_back(net, noise)
+        back = self._look_back(net, noise) if self.world.infers else None
         place = self.world.candidate(self._chances(now))
         logits = self._decode(net, self._blend(now, place, noise), place, dream)
-        loss = self._understand(images, now, logits[here], place)
+        loss = self._understand(images, now, logits[here], place, back)
         if dream is not None:
             there = slice(len(images), None)
             loss = loss + self.dreamer.distance(dream, code.part(there), logits[there])
@@ -113,17 +117,17 @@ class VASE:
         out = fast.descend(self.optimizer, loss)
         self.net.lend(self.world.nearest, self.world.opened_now())
         if self.settings.dreams and self.settings.period is None:
-            self.dreamer.sync_if(self.world.changed_now())
+            self.dreamer.sync_if(self.world.changed)
         return out
 
     @torch.no_grad()
-    def _look_back(self, net: Lent, noise: Tensor) -> None:
+    def _look_back(self, net: Lent, noise: Tensor) -> Look:
         """See images that were learned a while ago again, with the net as it is now."""
         images, place = self.kept[: noise.shape[1]], self.world.active
         code = net.encode(images)
         logits = net.decode(self._blend(code, place, noise), place)
         kl = kl_each(code.mean, code.log_variance).mean(0)
-        self.world.look_back(self._look(images, code, bernoulli_error(images, logits).mean(), kl))
+        return self._look(images, code, bernoulli_error(images, logits).mean(), kl)
 
     def _blend(self, code: Code, place: Tensor, noise: Tensor) -> Tensor:
         """Codes drawn from q, with noise where latents do not apply."""
@@ -141,14 +145,16 @@ class VASE:
         both = torch.cat([place.expand(len(z)), dream.places])
         return net.decode(torch.cat([z, dream.z]), both)
 
-    def _understand(self, images: Tensor, code: Code, logits: Tensor, place: Tensor) -> Tensor:
+    def _understand(
+        self, images: Tensor, code: Code, logits: Tensor, place: Tensor, back: Look | None
+    ) -> Tensor:
         """The loss of a batch in its environment: error, what codes say, and the environment's name."""
         mask, capacity = at(self.world.masks, place), self.world.capacity()
         error = bernoulli_error(images, logits).mean()
         kl = kl_each(code.mean, code.log_variance).mean(0)
         said = (mask * kl).sum()
         named = cross_entropy(self.net.guess(code.seen), place.expand(len(images)))
-        learned = self.world.turn(place, self._look(images, code, error, kl))
+        learned = self.world.turn(place, self._look(images, code, error, kl), back)
         if self.world.infers:
             kept = self.kept[: len(images)]
             kept.copy_(torch.where(self.world.renewed, images, kept))
@@ -193,8 +199,8 @@ class VASE:
         errors = self._errors_everywhere(images, mean, deviation)
         excess = errors.mean(1) - entropy(images).mean()
         alpha = atypicality(mean, 2 * deviation.log())
-        out = world.surprises(excess, alpha)
-        worse = torch.where(world.strange(alpha), own.kappa * excess, excess)
+        out = world.usual.surprises(excess, alpha)
+        worse = torch.where(world.usual.strange(alpha), own.kappa * excess, excess)
         lost = (out | ~world.known).all()
         return torch.where(lost, worse, excess.masked_fill(out, torch.inf))
 

@@ -45,7 +45,7 @@ class Inference:
     limit: float = setting(0.6, "atypicality of a latent that does not apply")
     rise: float = setting(0.3, "which must also be so much over its usual one")
     spreads: float = setting(
-        5.0, "and so many times as far from its mean as usual; likewise the error"
+        5.0, "and so many times as far from it as batches usually are; likewise the error"
     )
     low: float = setting(0.5, "without environments: a latent applies again below this")
     high: float = setting(0.8, "and no longer over this")
@@ -55,7 +55,10 @@ class Inference:
     quiet: int | None = setting(
         None, "steps in an environment before another is looked for; none: 4/3 of capacity_steps"
     )
-    slow: int = setting(200, "batches over which the usual error and atypicality are averaged")
+    slow: int = setting(
+        200,
+        "batches of the means of errors and atypicality; after a quarter another is looked back on",
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""

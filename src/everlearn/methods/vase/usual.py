@@ -13,7 +13,9 @@ from torch import Tensor
 from everlearn.methods.vase.settings import Settings
 
 _FORGETS = 5
-_RENEWALS = 4  # of the batch that is kept, within the batches of a slow mean
+_KEPT = (
+    "masks", "alpha", "kl", "centre", "variance", "error", "alpha_spread", "error_spread", "age"
+)  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -33,92 +35,46 @@ class Look(NamedTuple):
     images: int
 
 
+class Here(NamedTuple):
+    """The active environment, and a batch of it that was learned a while ago, seen by the net as it is now.
+
+    Attributes:
+        looked: whether there is such a batch, ().
+    """
+
+    active: Tensor
+    back: Look | None = None
+    looked: Tensor | None = None
+
+
 class Usual:
-    """Slow means of what batches show, environment by environment, and one batch of the active one."""
+    """Slow means of what batches show, environment by environment."""
 
     def __init__(self, settings: Settings, device: str) -> None:
-        """Begin in the first environment, where every latent applies."""
+        """Begin with nothing known; every latent applies everywhere."""
         self.settings, most = settings, settings.most
-        self.tensors: dict[str, Tensor] = {
-            "masks": torch.ones((most, settings.z), device=device),
-            "alpha": torch.zeros((most, settings.z), device=device),
-            "kl": torch.zeros((most, settings.z), device=device),
-            "centre": torch.zeros((most, settings.z), device=device),
-            "variance": torch.ones((most, settings.z), device=device),
-            "error": torch.zeros(most, device=device),
-            "alpha_spread": torch.zeros((most, settings.z), device=device),
-            "error_spread": torch.zeros(most, device=device),
-            "age": torch.zeros(most, dtype=torch.int64, device=device),
-            **{name: whole(0, device) for name in ("active", "stay", "kept")},
-            "count": whole(1, device),
-            "renewed": torch.zeros((), dtype=torch.bool, device=device),
-            "looked": torch.zeros((), dtype=torch.bool, device=device),
-            "error_now": torch.zeros((), device=device),
-            "alpha_now": torch.zeros(settings.z, device=device),
-        }
+        self.masks = torch.ones((most, settings.z), device=device)
+        self.variance = torch.ones_like(self.masks)
+        self.alpha, self.alpha_spread, self.kl, self.centre = (
+            torch.zeros_like(self.masks) for _ in range(4)
+        )
+        self.error, self.error_spread = (torch.zeros(most, device=device) for _ in range(2))
+        self.age = torch.zeros(most, dtype=torch.int64, device=device)
         self._numbers = torch.arange(most, device=device)
 
-    def __getattr__(self, name: str) -> Tensor:
-        """Each tensor by its name."""
-        try:
-            found: Tensor = self.__dict__["tensors"][name]
-        except KeyError:
-            raise AttributeError(name) from None
-        return found
-
     @property
-    def known(self) -> Tensor:
-        """Which environments there are, (most,)."""
-        return self._numbers < self.count
+    def tensors(self) -> dict[str, Tensor]:
+        """All that is kept, by name."""
+        return {name: getattr(self, name) for name in _KEPT}
 
     @property
     def used(self) -> Tensor:
         """Which latents say something where they apply, (most, z)."""
         return (self.kl > self.settings.inference.least) & (self.masks > 0)
 
-    def _settled(self) -> Tensor:
-        """Whether the quiet steps of the active environment are over."""
-        return at(self.age, self.active) >= self.settings.quiet
-
-    def look_back(self, look: Look) -> None:
-        """See a batch again that was learned a while ago: with the net as it is now, that is usual, too.
-
-        Not at once in an environment that was taken for a known one: it may yet turn out to be another.
-        """
-        long = self.stay >= self.settings.inference.slow
-        self.looked.copy_(long & (self.kept == look.images))
-        self.error_now.copy_(look.error)
-        self.alpha_now.copy_(look.alpha)
-
-    def _keep(self, learned: Tensor, images: int) -> None:
-        """Say whether the batch is to be kept and looked back on: now and then one that was learned.
-
-        If the first of another environment was learned by mistake, those after it still surprise.
-        """
-        often = max(self.settings.inference.slow // _RENEWALS, 1)
-        self.renewed.copy_(learned & (at(self.age, self.active) % often == 0))
-        self.kept.copy_(torch.where(self.renewed, images, self.kept))
-
-    def _unusual(self, alpha: Tensor, means: Tensor) -> Tensor:
-        """Which latents do not apply to a batch, if it is of an environment, (most, z)."""
-        limit = self.settings.inference.limit
-        usual = (means + self._rise).clamp(min=limit)
-        # A latent that is masked there is always unusual there: what is usual says nothing.
-        return alpha > torch.where(self.masks > 0, usual, limit)
-
-    def strange(self, alpha: Tensor) -> Tensor:
-        """In which environments a batch has used latents that are others than usual, (most,)."""
-        return self._strange(alpha, self.alpha, self.alpha)
-
-    def _strange(self, alpha: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """Likewise, where what is usual goes from low to high."""
-        other = (alpha < low - self._rise) | self._unusual(alpha, high)
-        return (other & self.used).any(1) & self.settings.masks
-
-    @property
-    def _rise(self) -> Tensor:
-        own = self.settings.inference
-        return (own.spreads * self.alpha_spread).clamp(min=own.rise)
+    def settled(self, place: Tensor) -> Tensor:
+        """Whether the quiet steps of an environment are over."""
+        return at(self.age, place) >= self.settings.quiet
 
     def surprises(self, error: Tensor, alpha: Tensor) -> Tensor:
         """In which environments a batch is too hard, or its latents are not those that apply, (most,).
@@ -128,34 +84,67 @@ class Usual:
         """
         return self._hard(error, self.error) | self.strange(alpha)
 
-    def _hard(self, error: Tensor, means: Tensor) -> Tensor:
+    def strange(self, alpha: Tensor) -> Tensor:
+        """In which environments a batch has used latents that are others than usual, (most,)."""
+        return self._strange(alpha, self.alpha, self.alpha)
+
+    def is_new(self, place: Tensor, look: Look, here: Here) -> Tensor:
+        """Whether a batch surprises in an environment, with the net as it is now."""
+        (_, error), (low, high) = self._errors(here), self._alphas(here)
+        return at(self._hard(look.error, error) | self._strange(look.alpha, low, high), place)
+
+    def unusual(self, look: Look, here: Here) -> Tensor:
+        """Which latents used anywhere do not apply to a batch, as the active environment has it, (z,)."""
+        _, high = self._alphas(here)
+        return at(self._above(look.alpha, high), here.active) & self.used.any(0)
+
+    def _hard(self, error: Tensor, usual: Tensor) -> Tensor:
         own = self.settings.inference
-        return error > means + (own.spreads * self.error_spread).maximum((own.kappa - 1) * means)
+        return error > usual + (own.spreads * self.error_spread).maximum((own.kappa - 1) * usual)
 
-    def _is_new(self, candidate: Tensor, look: Look) -> Tensor:
-        """Whether a batch surprises, with the net as it is now."""
-        _, error = self._range(self.error, self.error_now)
-        low, high = self._range(self.alpha, self.alpha_now)
-        return at(self._hard(look.error, error) | self._strange(look.alpha, low, high), candidate)
+    def _strange(self, alpha: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Where used latents are others, if what is usual goes from low to high."""
+        other = (alpha < low - self._rise) | self._above(alpha, high)
+        return (other & self.used).any(1) & self.settings.masks
 
-    def _range(self, means: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
+    def _above(self, alpha: Tensor, high: Tensor) -> Tensor:
+        limit = self.settings.inference.limit
+        usual = (high + self._rise).clamp(min=limit)
+        # A latent that is masked there is always unusual there: what is usual says nothing.
+        return alpha > torch.where(self.masks > 0, usual, limit)
+
+    @property
+    def _rise(self) -> Tensor:
+        own = self.settings.inference
+        return (own.spreads * self.alpha_spread).clamp(min=own.rise)
+
+    def _errors(self, here: Here) -> tuple[Tensor, Tensor]:
+        return self._range(self.error, None if here.back is None else here.back.error, here)
+
+    def _alphas(self, here: Here) -> tuple[Tensor, Tensor]:
+        return self._range(self.alpha, None if here.back is None else here.back.alpha, here)
+
+    def _range(self, means: Tensor, now: Tensor | None, here: Here) -> tuple[Tensor, Tensor]:
         """What is usual in each environment; in the active one also what the batch looked back on shows."""
-        here = (self._numbers == self.active) & self.looked
-        here = here if means.ndim == 1 else here[:, None]
-        low, high = (
-            torch.where(here, bound, means) for bound in (means.minimum(now), means.maximum(now))
+        if now is None or here.looked is None:
+            return means, means
+        chosen = _rows((self._numbers == here.active) & here.looked, means)
+        return (
+            torch.where(chosen, means.minimum(now), means),
+            torch.where(chosen, means.maximum(now), means),
         )
-        return low, high
 
-    def _keep_usual(self, look: Look, share: Tensor) -> None:
+    def learn(self, look: Look, share: Tensor, here: Here) -> None:
         """Move the slow means of the active environment towards what a batch of it shows; and its age."""
-        age = at(self.age, self.active)
+        age = at(self.age, here.active)
         # At first faster than a plain mean, which would not forget how it all began.
         rate = share * (_FORGETS / (age + _FORGETS)).clamp(min=1 / self.settings.inference.slow)
-        here = self._numbers == self.active
-        # How far batches are apart, by one net if there is one to compare with: else it may be the net.
-        error = torch.where(self.looked, self.error_now, self.error)
-        alpha = torch.where(self.looked, self.alpha_now, self.alpha)
+        chosen = self._numbers == here.active
+        error, alpha = self.error, self.alpha
+        if here.back is not None and here.looked is not None:
+            # How far batches are apart by one net: else it may be the net that moves.
+            error = torch.where(here.looked, here.back.error, error)
+            alpha = torch.where(here.looked, here.back.alpha, alpha)
         pairs = [
             (self.error_spread, (look.error - error).abs()),
             (self.alpha_spread, (look.alpha - alpha).abs()),
@@ -163,13 +152,13 @@ class Usual:
             (self.centre, look.centre), (self.variance, look.variance),
         ]  # fmt: skip
         for mean, value in pairs:
-            chosen = here if mean.ndim == 1 else here[:, None]
-            mean.copy_(torch.where(chosen, mean + rate * (value - mean), mean))
-        self.age.add_(here * share.to(torch.int64))
+            moved = mean + rate * (value - mean)
+            mean.copy_(torch.where(_rows(chosen, mean), moved, mean))
+        self.age.add_(chosen * share.to(torch.int64))
 
-    def _settle_for(self, now: Tensor, look: Look) -> None:
-        """Take a batch as usual in the active environment."""
-        here = (self._numbers == self.active) & now
+    def settle_for(self, now: Tensor, look: Look, active: Tensor) -> None:
+        """Take a batch as usual in the active environment, if so."""
+        here = (self._numbers == active) & now
         self.error.copy_(torch.where(here, look.error, self.error))
         self.alpha.copy_(torch.where(here[:, None], look.alpha, self.alpha))
 
@@ -179,6 +168,6 @@ def at(values: Tensor, place: Tensor) -> Tensor:
     return values.index_select(0, place.reshape(1))[0]
 
 
-def whole(value: int, device: str) -> Tensor:
-    """A number that lies on a device."""
-    return torch.tensor(value, dtype=torch.int64, device=device)
+def _rows(chosen: Tensor, means: Tensor) -> Tensor:
+    """Which environments, shaped so as to choose rows of means."""
+    return chosen if means.ndim == 1 else chosen[:, None]

@@ -8,28 +8,52 @@ import torch
 from torch import Tensor
 
 from everlearn.methods.vase.settings import Settings
-from everlearn.methods.vase.usual import Look, Usual, at, whole
+from everlearn.methods.vase.usual import Here, Look, Usual, at
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
+_COUNTS = ("active", "stay", "kept", "doubt", "switches", "steps", "nearest")
+_RENEWALS = 4  # of the batch that is kept, within the batches of a slow mean
 _MOST = float(torch.finfo(torch.float32).max)
 
 
-class World(Usual):
+class World:
     """What is known of every environment; the first is there from the start."""
 
     def __init__(self, settings: Settings, device: str) -> None:
-        """Begin in the first environment."""
-        super().__init__(settings, device)
-        most = settings.most
-        self.tensors |= {
+        """Begin in the first environment, where every latent applies."""
+        self.settings, self.usual, most = settings, Usual(settings, device), settings.most
+        self.tensors: dict[str, Tensor] = {
+            **self.usual.tensors,
             "start": torch.zeros(most, device=device),
             "opened": torch.full((most,), _NEVER, dtype=torch.int64, device=device),
-            **{name: whole(0, device) for name in ("doubt", "switches", "steps", "nearest")},
-            "told": whole(_NEVER, device),
+            **{name: _whole(0, device) for name in _COUNTS},
+            "count": _whole(1, device),
+            "told": _whole(_NEVER, device),
             "least": torch.full((), _MOST, device=device),
             "tried": torch.zeros(most, dtype=torch.bool, device=device),
+            "renewed": torch.zeros((), dtype=torch.bool, device=device),
+            "changed": torch.zeros((), dtype=torch.bool, device=device),
         }
+        self._numbers = torch.arange(most, device=device)
+
+    def __getattr__(self, name: str) -> Tensor:
+        """Each tensor by its name."""
+        try:
+            found: Tensor = self.__dict__["tensors"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return found
+
+    @property
+    def known(self) -> Tensor:
+        """Which environments there are, (most,)."""
+        return self._numbers < self.count
+
+    @property
+    def used(self) -> Tensor:
+        """Which latents say something where they apply, (most, z)."""
+        return self.usual.used
 
     def capacity(self) -> Tensor:
         """How many nats a code may say now; in a new environment no fewer than it said at first."""
@@ -58,34 +82,58 @@ class World(Usual):
         """Whether environments are to be found out."""
         return self.settings.environments and self.settings.inference.switches == "inferred"
 
-    def turn(self, candidate: Tensor, look: Look) -> Tensor:
+    def turn(self, candidate: Tensor, look: Look, back: Look | None = None) -> Tensor:
         """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
 
         A batch that surprises in the active environment is not learned. After some in a row the others are
         tried, one a batch; where none is found in which a batch is usual, a new one is opened.
+
+        Args:
+            back: the batch that was kept, with the net as it is now: that is usual, too.
         """
         self.steps.add_(1)
+        here = Here(self.active) if back is None else Here(self.active, back, self._is_near(back))
         if not self.settings.environments:
-            self._keep_usual(look, torch.ones_like(look.error))
+            self.usual.learn(look, torch.ones_like(look.error), here)
             self._mask_again(look.alpha)
             return torch.ones_like(look.error)
         told, trying = self.told >= 0, self._trying()
-        surprised = self._settled() & self._is_new(candidate, look) & self.infers
+        surprised = self.usual.settled(self.active) & self.usual.is_new(candidate, look, here)
+        surprised = surprised & self.infers
         learned = ~(surprised | trying | told)
-        self._keep_usual(look, learned.float())
+        self.usual.learn(look, learned.float(), here)
         self._doubt(surprised, trying, candidate)
         self._compare(candidate, look.error, surprised | told)
         lost = self._trying() & ~self._untried().any()
         room = self.count < self.settings.most
         opens = torch.where(told, self.told >= self.count, lost) & room
         found = torch.where(told, self.told < self.count, trying & ~surprised)
-        self._settle_for(lost & ~room, look)
-        self._go(found, torch.where(told, self.told, candidate))
-        self._open(opens, look)
+        place = torch.where(told, self.told, candidate)
+        self.changed.copy_(opens | (found & (place != self.active)))
+        self.usual.settle_for(lost & ~room, look, self.active)
+        mask = self._mask(look, here)
+        self._go(found, place)
+        self._open(opens, look, mask)
         self._calm(opens | found | lost)
         self._keep(learned, look.images)
-        self.stay.copy_(torch.where(opens | found, 0, self.stay + learned))
+        self.stay.copy_(torch.where(opens | found | lost, 0, self.stay + learned))
         return learned.float()
+
+    def _is_near(self, back: Look) -> Tensor:
+        """Whether the batch that was kept is of the active environment, and of such a size.
+
+        Not at once in an environment that was taken for a known one: it may yet turn out to be another.
+        """
+        return (self.stay >= self.settings.inference.slow) & (self.kept == back.images)
+
+    def _keep(self, learned: Tensor, images: int) -> None:
+        """Say whether the batch is to be kept and looked back on: now and then one that was learned.
+
+        If the first of another environment is learned by mistake, those after it most often still surprise.
+        """
+        often = max(self.settings.inference.slow // _RENEWALS, 1)
+        self.renewed.copy_(learned & (at(self.age, self.active) % often == 0))
+        self.kept.copy_(torch.where(self.renewed, images, self.kept))
 
     def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:
         """Count surprises in a row; remember which environments were tried."""
@@ -110,26 +158,24 @@ class World(Usual):
         """Which environment was opened by the last batch, (most,)."""
         return self.opened == self.steps
 
-    def changed_now(self) -> Tensor:
-        """Whether the environment is another one since the last batch that was learned, ()."""
-        return self.stay == 0
-
     def _mask_again(self, alpha: Tensor) -> None:
         """Masks without environments: of the batch, with memory."""
         own = self.settings.inference
         if self.settings.masks:
             found = hysteresis(self.masks[0], alpha, own.low, own.high)
-            self.masks[0] = torch.where(self._settled(), found, self.masks[0])
+            self.masks[0] = torch.where(self.usual.settled(self.active), found, self.masks[0])
 
-    def _open(self, now: Tensor, look: Look) -> None:
-        """Open an environment whose latents are those that are not unusual in this batch."""
-        here = (self._numbers == self.count) & now
-        # What says nothing anywhere is free to be used here, whatever it makes of images never seen.
-        _, usual = self._range(self.alpha, self.alpha_now)
-        unusual = at(self._unusual(look.alpha, usual), self.active) & self.used.any(0)
-        mask = keep_one((~unusual).float(), look.alpha)
+    def _mask(self, look: Look, here: Here) -> Tensor:
+        """Which latents apply in an environment that a batch opens, (z,): those not unusual in it.
+
+        What says nothing anywhere is free to be used there, whatever it makes of images never seen.
+        """
         if not self.settings.masks:
-            mask = torch.ones_like(mask)
+            return torch.ones_like(look.alpha)
+        return keep_one((~self.usual.unusual(look, here)).float(), look.alpha)
+
+    def _open(self, now: Tensor, look: Look, mask: Tensor) -> None:
+        here = (self._numbers == self.count) & now
         self.masks.copy_(torch.where(here[:, None], mask, self.masks))
         says = (mask * look.kl).sum().clamp(max=self.settings.objective.capacity)
         self.start.copy_(torch.where(here, says, self.start))
@@ -160,3 +206,7 @@ class World(Usual):
         """Go on from what was known."""
         for name, tensor in self.tensors.items():
             tensor.copy_(tensors[name])
+
+
+def _whole(value: int, device: str) -> Tensor:
+    return torch.tensor(value, dtype=torch.int64, device=device)

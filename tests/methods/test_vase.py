@@ -259,7 +259,14 @@ def test_told_every_task_is_an_environment() -> None:
         active = [int(learner.world.active) for _ in learner.learn(task)]
         assert active == [number] * 8
     notes = {name: float(value) for name, value in learner.notes().items()}
-    assert notes == {"environments": 3, "active": 2, "switches": 2, "opened_1": 9, "opened_2": 17}
+    assert notes == {
+        "environments": 3,
+        "active": 2,
+        "switches": 2,
+        "surprises": 0,
+        "opened_1": 9,
+        "opened_2": 17,
+    }
     assert learner.world.age.tolist() == [8, 7, 7]  # what opens one is not learned
 
 
@@ -283,7 +290,7 @@ def test_a_batch_that_surprises_has_no_slopes() -> None:
 @pytest.mark.parametrize("forgets", [False, True])
 def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) -> None:
     learner = learn(make(quiet=8, slow=8, dreams=False), TASKS[:1])
-    assert (learner.world.kept, learner.world.stay) == (16, 8)
+    assert (learner.world.kept.tolist(), learner.world.stay) == ([16] * 4, 8)
     with torch.no_grad():
         learner.net.mean.bias += 3
     if forgets:
@@ -294,10 +301,11 @@ def test_a_net_that_moves_is_not_taken_for_another_environment(forgets: bool) ->
 
 def test_images_are_looked_back_on_in_the_environment_that_is_active() -> None:
     learner = learn(make(**TOLD, dreams=False), TASKS)
-    learner.kept.copy_(some(2))
+    learner.kept.zero_()
+    learner.kept[learner.world.slot] = some(2)
     learner.world.masks[2, 1] = 0.0
     noise, _ = noises(learner)
-    code = learner.net.encode(learner.kept)
+    code = learner.net.encode(some(2))
     z = code.mean + (code.log_variance / 2).exp() * noise[0]
     z[:, 1] = noise[1, :, 1]
     error = error_of(some(2), learner.net.decode(z, torch.tensor(2))) - entropy(some(2)).mean()
@@ -313,9 +321,12 @@ def test_some_images_that_were_learned_are_kept() -> None:
     learner._learn_batch(False, some(1), *noises(learner))
     assert torch.equal(learner.kept, before)
     learner = learn(make(quiet=100, slow=8, dreams=False), TASKS[:1])
-    for number, kept in [(1, False), (2, True)]:
+    for number, slot in [(1, None), (2, 1), (0, None), (1, 2)]:
+        before = learner.kept.clone()
         learner._learn_batch(False, some(number), *noises(learner))
-        assert torch.equal(learner.kept, some(number)) == kept
+        for place in range(4):
+            expected = some(number) if place == slot else before[place]
+            assert torch.equal(learner.kept[place], expected)
 
 
 def test_a_new_environment_is_drawn_at_first_as_the_one_that_was_least_wrong() -> None:

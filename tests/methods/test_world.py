@@ -171,9 +171,35 @@ def test_a_batch_is_kept_now_and_then_if_it_was_learned() -> None:
     world, when = make(slow=12), []
     for number in range(1, 20):
         show(world, look(99.0 if number == 19 else 10.0))
-        when += [number] if world.renewed else []
-    assert when == [3, 6, 9, 12, 15, 18]
-    assert world.kept == 1
+        when += [(number, slot) for slot, now in enumerate(world.renewed.tolist()) if now]
+        assert world.kept.sum() == min(number // 3, 4)
+    assert when == [(3, 1), (6, 2), (9, 3), (12, 0), (15, 1), (18, 2)]
+
+
+def test_what_was_kept_is_looked_back_on_in_turn() -> None:
+    world, slots = make(), []
+    for _ in range(6):
+        slots.append(int(world.slot))
+        show(world, look())
+    assert slots == [0, 1, 2, 3, 0, 1]
+
+
+@pytest.mark.parametrize("odd", [0, 3])
+def test_one_odd_batch_that_was_kept_opens_no_environment(odd: int) -> None:
+    """A net that moved makes 3 of every batch but of that one."""
+    world, moved = settled(slow=30, patience=3), look(a2=3.0)
+    for _ in range(8):
+        is_odd = world.slot == odd
+        assert show(world, moved, back=look() if is_odd else moved) == [not is_odd]
+    assert (world.count, world.surprises) == (1, 2)
+
+
+@pytest.mark.parametrize(("odd", "opened"), [(0, 36), (3, 35)])
+def test_one_batch_that_was_kept_by_mistake_hides_no_environment(odd: int, opened: int) -> None:
+    world, other = settled(slow=30, patience=3), look(50.0)
+    for _ in range(6):
+        show(world, other, back=other if world.slot == odd else look())
+    assert world.opened.tolist() == [-1, opened, -1, -1]
 
 
 @pytest.mark.parametrize("hard", [look(16.0), look(a2=0.7)])
@@ -248,7 +274,7 @@ def test_a_surprising_batch_is_not_learned_and_what_is_usual_stays() -> None:
     world = settled()
     before = kept(world)
     assert show(world, look(50.0)) == [False]
-    assert changed(before, world) == {"steps", "doubt", "least"}
+    assert changed(before, world) == {"steps", "doubt", "surprises", "least"}
 
 
 def test_one_surprise_alone_changes_nothing() -> None:
@@ -501,7 +527,7 @@ def test_it_notes_what_was_opened_when() -> None:
     world = settled(2)
     notes = {name: float(value) for name, value in world.notes().items()}
     assert (notes.pop("environments"), notes.pop("active"), notes.pop("switches")) == (2, 1, 1)
-    assert notes.pop("opened_1") == 32
+    assert (notes.pop("opened_1"), notes.pop("surprises")) == (32, 2)
     assert set(notes) == {"opened_2", "opened_3"}
     assert all(value != value for value in notes.values())  # never
 

@@ -20,7 +20,7 @@ from everlearn.methods.vase.readout import Readout
 from everlearn.methods.vase.settings import Inference, Objective, Settings
 from everlearn.methods.vase.tolerance import find_tolerance
 from everlearn.methods.vase.usual import Look, at
-from everlearn.methods.vase.world import World
+from everlearn.methods.vase.world import SLOTS, World
 from everlearn.nets import fast
 from everlearn.nets.atypical import atypicality, blend, farness, marginal
 from everlearn.nets.coder import Code, Coder, Lent
@@ -52,7 +52,7 @@ class VASE:
         self.net = net
         self.world = World(settings, device)
         # Images that were learned a while ago: where these surprise, it is the net that has changed.
-        shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
+        shape = (SLOTS, self.batch_size, canvas.channels, canvas.size, canvas.size)
         self.kept = torch.zeros(shape, device=device)
         self.dreamer = Dreamer(self.net, self.world, settings)
         self.readout = Readout(all_classes(stream), settings.z, device)
@@ -123,7 +123,7 @@ class VASE:
     @torch.no_grad()
     def _look_back(self, net: Lent, noise: Tensor) -> Look:
         """See images that were learned a while ago again, with the net as it is now."""
-        images, place = self.kept[: noise.shape[1]], self.world.active
+        images, place = at(self.kept, self.world.slot)[: noise.shape[1]], self.world.active
         code = net.encode(images)
         logits = net.decode(self._blend(code, place, noise), place)
         kl = kl_each(code.mean, code.log_variance).mean(0)
@@ -156,8 +156,8 @@ class VASE:
         named = cross_entropy(self.net.guess(code.seen), place.expand(len(images)))
         learned = self.world.turn(place, self._look(images, code, error, kl), back)
         if self.world.infers:
-            kept = self.kept[: len(images)]
-            kept.copy_(torch.where(self.world.renewed, images, kept))
+            kept = self.kept[:, : len(images)]
+            kept.copy_(torch.where(self.world.renewed[:, None, None, None, None], images, kept))
         return learned * (error + self._pressure(said, capacity) + named)
 
     def _look(self, images: Tensor, code: Code, error: Tensor, kl: Tensor) -> Look:

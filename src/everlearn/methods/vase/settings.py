@@ -57,7 +57,7 @@ class Inference:
     )
     slow: int = setting(
         200,
-        "batches of the means of errors and atypicality; after a quarter another is looked back on",
+        "batches of the means of errors and atypicality; after a quarter another is kept to look back on",
     )
 
     def __post_init__(self) -> None:

@@ -12,8 +12,8 @@ from everlearn.methods.vase.usual import Here, Look, Usual, at
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
-_COUNTS = ("active", "stay", "kept", "doubt", "switches", "steps", "nearest")
-_RENEWALS = 4  # of the batch that is kept, within the batches of a slow mean
+_COUNTS = ("active", "stay", "doubt", "surprises", "switches", "steps", "nearest")
+SLOTS = 4  # batches that are kept, within those of a slow mean
 _MOST = float(torch.finfo(torch.float32).max)
 
 
@@ -32,10 +32,11 @@ class World:
             "told": _whole(_NEVER, device),
             "least": torch.full((), _MOST, device=device),
             "tried": torch.zeros(most, dtype=torch.bool, device=device),
-            "renewed": torch.zeros((), dtype=torch.bool, device=device),
+            "kept": torch.zeros(SLOTS, dtype=torch.int64, device=device),
+            "renewed": torch.zeros(SLOTS, dtype=torch.bool, device=device),
             "changed": torch.zeros((), dtype=torch.bool, device=device),
         }
-        self._numbers = torch.arange(most, device=device)
+        self._numbers, self._slots = (torch.arange(many, device=device) for many in (most, SLOTS))
 
     def __getattr__(self, name: str) -> Tensor:
         """Each tensor by its name."""
@@ -82,6 +83,11 @@ class World:
         """Whether environments are to be found out."""
         return self.settings.environments and self.settings.inference.switches == "inferred"
 
+    @property
+    def slot(self) -> Tensor:
+        """Which of the batches that are kept is looked back on, (): at every step another."""
+        return self.steps % SLOTS
+
     def turn(self, candidate: Tensor, look: Look, back: Look | None = None) -> Tensor:
         """Open an environment, change to one or stay; 1 where the batch is to be learned, else 0.
 
@@ -89,10 +95,10 @@ class World:
         tried, one a batch; where none is found in which a batch is usual, a new one is opened.
 
         Args:
-            back: the batch that was kept, with the net as it is now: that is usual, too.
+            back: the batch of the slot, with the net as it is now: that is usual, too.
         """
-        self.steps.add_(1)
         here = Here(self.active) if back is None else Here(self.active, back, self._is_near(back))
+        self.steps.add_(1)
         if not self.settings.environments:
             self.usual.learn(look, torch.ones_like(look.error), here)
             self._mask_again(look.alpha)
@@ -120,23 +126,29 @@ class World:
         return learned.float()
 
     def _is_near(self, back: Look) -> Tensor:
-        """Whether the batch that was kept is of the active environment, and of such a size.
+        """Whether the batch of the slot is of the active environment, and of such a size.
 
         Not at once in an environment that was taken for a known one: it may yet turn out to be another.
         """
-        return (self.stay >= self.settings.inference.slow) & (self.kept == back.images)
+        return (self.stay >= self.settings.inference.slow) & (
+            at(self.kept, self.slot) == back.images
+        )
 
     def _keep(self, learned: Tensor, images: int) -> None:
-        """Say whether the batch is to be kept and looked back on: now and then one that was learned.
+        """Say in which slot the batch is to be kept, if any: now and then one that was learned.
 
-        If the first of another environment is learned by mistake, those after it most often still surprise.
+        There are several, so that neither an odd batch nor the first of another environment, if it is
+        learned by mistake, decides whether some in a row surprise.
         """
-        often = max(self.settings.inference.slow // _RENEWALS, 1)
-        self.renewed.copy_(learned & (at(self.age, self.active) % often == 0))
+        often = max(self.settings.inference.slow // SLOTS, 1)
+        age = at(self.age, self.active)
+        chosen = self._slots == age // often % SLOTS
+        self.renewed.copy_(chosen & learned & (age % often == 0))
         self.kept.copy_(torch.where(self.renewed, images, self.kept))
 
     def _doubt(self, surprised: Tensor, trying: Tensor, candidate: Tensor) -> None:
         """Count surprises in a row; remember which environments were tried."""
+        self.surprises.add_(surprised)
         failed = (self._numbers == candidate) & surprised
         more = torch.where(surprised, self.doubt + 1, 0)
         self.doubt.copy_(torch.where(trying, self.doubt, more))
@@ -193,12 +205,13 @@ class World:
         self.told.fill_(number)
 
     def notes(self) -> dict[str, float | Tensor]:
-        """How many environments there are, which is active, and when each was opened."""
+        """How many environments there are, which is active, when each was opened, and what surprised."""
         opened = torch.where(self.opened >= 0, self.opened.double(), torch.nan)
         return {
             "environments": self.count,
             "active": self.active,
             "switches": self.switches,
+            "surprises": self.surprises,
             **{f"opened_{number}": opened[number] for number in range(1, self.settings.most)},
         }
 

@@ -56,6 +56,7 @@ _COLUMNS = {
     "place_change": "its change",
 }
 _SEVERAL = (PLAIN, "SD", VASE)
+_ONCE = ("A", "SA", "DA")  # which do harm, far beyond how seeds differ
 _NOTE = (
     "Probes are trained anew each time. Change: from the end of the stage in which an environment was "
     "learned to the end of all, or to where it was lowest on the way, mean over those before the last; "
@@ -72,7 +73,8 @@ _NOTE_FOUND = (
 def _seeds(name: str, entangled: bool) -> tuple[int, ...]:
     if name == VASE and not entangled:
         return MORE_SEEDS
-    return SEEDS if name in _SEVERAL else (0,)
+    several = name in _SEVERAL if entangled else name not in _ONCE
+    return SEEDS if several else (0,)
 
 
 SETTINGS = {

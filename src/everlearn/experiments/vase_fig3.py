@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everlearn.experiments.found import Found, runs_of
-from everlearn.experiments.learners import SEEDS
 from everlearn.experiments.trial import PAPER, SMALL, Settings
 from everlearn.experiments.vase import MORE_SEEDS, PLAIN, VASE, B, of_paper
 from everlearn.experiments.vase_course import draw_chapter, learn_and_traverse
@@ -35,7 +34,7 @@ _NOTE = (
 
 def _settings(scale: str) -> Settings:
     ours = B[scale].ablation(VASE, seeds=of_paper(scale, MORE_SEEDS))
-    return Settings((ours, B[scale].ablation(PLAIN, seeds=of_paper(scale, SEEDS))))
+    return Settings((ours, B[scale].ablation(PLAIN)))
 
 
 SETTINGS = {scale: _settings(scale) for scale in (SMALL, PAPER)}

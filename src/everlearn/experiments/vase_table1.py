@@ -56,7 +56,6 @@ _COLUMNS = {
     "place_change": "its change",
 }
 _SEVERAL = (PLAIN, "SD", VASE)
-_ONCE = ("A", "SA", "DA")  # which do harm, far beyond how seeds differ
 _NOTE = (
     "Probes are trained anew each time. Change: from the end of the stage in which an environment was "
     "learned to the end of all, or to where it was lowest on the way, mean over those before the last; "
@@ -73,8 +72,7 @@ _NOTE_FOUND = (
 def _seeds(name: str, entangled: bool) -> tuple[int, ...]:
     if name == VASE and not entangled:
         return MORE_SEEDS
-    several = name in _SEVERAL if entangled else name not in _ONCE
-    return SEEDS if several else (0,)
+    return SEEDS if name in _SEVERAL else (0,)
 
 
 SETTINGS = {

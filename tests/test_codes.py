@@ -22,6 +22,8 @@ from everlearn.factors import Interval, Product, Values, continuous_space
 from everlearn.learner import Encodes, Masks, Reconstructs
 from everlearn.metrics import summarise
 
+pytestmark = pytest.mark.slow
+
 POINTS = Gaussians(tasks=3, classes_per_task=3, dimensions=4, train=20, val=0, test=10)
 SHAPES = Stream(
     tasks=2, classes_per_task=3, canvas=Canvas(8), split=(60, 0, 30), factors=continuous_space()

@@ -28,6 +28,8 @@ from everlearn.metrics.disentanglement.bins import bin_circle, bin_line
 from everlearn.metrics.disentanglement.points import split
 from everlearn.metrics.disentanglement.trees import concentration
 
+pytestmark = pytest.mark.slow
+
 NAMES = "abcd"
 DISCRETE, CONTINUOUS = dict.fromkeys(NAMES, "discrete"), dict.fromkeys(NAMES, "continuous")
 KEYS = {

@@ -137,6 +137,15 @@ def test_nothing_is_looked_back_on_of_another_size_or_environment() -> None:
         assert show(world, moved, back=moved._replace(images=images)) == [False]
 
 
+def test_however_fast_means_are_nothing_is_looked_back_on_before_every_slot_is_new() -> None:
+    """Three batches of an environment that was found again are in as many slots of four."""
+    for times, learned in [(3, False), (4, True)]:
+        world = settled(2, slow=1)
+        assert visit(world, 0, 3 + times)[-1] == 0  # three until it is found
+        assert world.stay == times
+        assert show(world, look(99.0), back=look(99.0)) == [learned]
+
+
 def test_where_there_are_as_many_as_may_be_nothing_is_looked_back_on_for_a_while() -> None:
     world, other = settled(most=1, slow=30, patience=1), look(99.0)
     assert show(world, other, back=look()) == [False]

@@ -130,9 +130,8 @@ class World:
 
         Not at once in an environment that was taken for a known one: it may yet turn out to be another.
         """
-        return (self.stay >= self.settings.inference.slow) & (
-            at(self.kept, self.slot) == back.images
-        )
+        renewed = self.stay >= max(self.settings.inference.slow, SLOTS)
+        return renewed & (at(self.kept, self.slot) == back.images)
 
     def _keep(self, learned: Tensor, images: int) -> None:
         """Say in which slot the batch is to be kept, if any: now and then one that was learned.

@@ -11,6 +11,7 @@ from everlearn.experiments.vase_panels import Marks, draw_marks, draw_panels
 from everlearn.experiments.vase_read import name_of, names_of
 from everlearn.metrics import ends_of_tasks
 from everlearn.metrics.codes import Probed, probed
+from everlearn.metrics.latents import described_last
 from everlearn.metrics.rows import Floats, of_kind
 from everlearn.report import Finished, Group
 from everlearn.report.chapter import Figure
@@ -93,11 +94,6 @@ def described(run: Finished) -> dict[int, Row]:
     return {row["tested"]: row for row in told if row["learned"] == row["tested"]}
 
 
-def _in_the_end(run: Finished) -> dict[int, Row]:
-    told = of_kind(run.rows, "latents")
-    return {row["tested"]: row for row in told if row["learned"] == told[-1]["learned"]}
-
-
 def mark_figures(run: Finished, name: str) -> list[Figure]:
     """Which latents were at work in each environment as it was left; nothing where it was not told."""
     told = described(run)
@@ -131,7 +127,8 @@ def shares_position(run: Finished) -> bool | None:
     Masks are those that an environment was learned with; they tell positions in the end. None where that
     was not told of one that moves and of one that does not.
     """
-    told, end, names = described(run), _in_the_end(run), names_of(run)
+    told, names = described(run), names_of(run)
+    end = described_last(of_kind(run.rows, "latents"))
     moving = [place for place in told if "moving" in names[place]]
     still = [place for place in told if "moving" not in names[place]]
     if len(moving) < 2 or not still:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,11 @@ class Latents(NamedTuple):
         return shares
 
 
+def described_last(told: Sequence[Row]) -> dict[int, Row]:
+    """Of descriptions of latents those after the last task that was learned, by the task described."""
+    return {row["tested"]: row for row in told if row["learned"] == told[-1]["learned"]}
+
+
 def latents(rows: Iterable[Row]) -> Latents:
     """Take the rows of the last description of latents."""
     told = [row for row in of_kind(rows, "latents") if row["used"] is not None]
@@ -48,8 +53,7 @@ def latents(rows: Iterable[Row]) -> Latents:
         raise NotMeasuredError(
             "no row holds the latents that are used; measure it in the run to have this number"
         )
-    last = told[-1]["learned"]
-    found = {row["tested"]: row for row in told if row["learned"] == last}
+    found = described_last(told)
     kept = [found[tested] for tested in sorted(found)]
     used, mask = (np.array([row[name] for row in kept], bool) for name in ("used", "mask"))
     return Latents(np.array(sorted(found), np.int64), used & mask)

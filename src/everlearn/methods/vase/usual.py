@@ -35,16 +35,22 @@ class Look(NamedTuple):
     images: int
 
 
-class Here(NamedTuple):
-    """The active environment, and a batch of it that was learned a while ago, seen by the net as it is now.
+class Back(NamedTuple):
+    """What a batch that was learned a while ago shows by the net as it is now.
 
     Attributes:
-        looked: whether there is such a batch, ().
+        near: whether it is of the active environment, ().
     """
 
+    look: Look
+    near: Tensor
+
+
+class Here(NamedTuple):
+    """The active environment, and what is looked back on there, if anything is."""
+
     active: Tensor
-    back: Look | None = None
-    looked: Tensor | None = None
+    back: Back | None = None
 
 
 class Usual:
@@ -90,12 +96,12 @@ class Usual:
 
     def is_new(self, place: Tensor, look: Look, here: Here) -> Tensor:
         """Whether a batch surprises in an environment, with the net as it is now."""
-        (_, error), (low, high) = self._errors(here), self._alphas(here)
+        error, low, high = self._usual(here)
         return at(self._hard(look.error, error) | self._strange(look.alpha, low, high), place)
 
     def unusual(self, look: Look, here: Here) -> Tensor:
         """Which latents used anywhere do not apply to a batch, as the active environment has it, (z,)."""
-        _, high = self._alphas(here)
+        _, _, high = self._usual(here)
         return at(self._above(look.alpha, high), here.active) & self.used.any(0)
 
     def _hard(self, error: Tensor, usual: Tensor) -> Tensor:
@@ -118,20 +124,20 @@ class Usual:
         own = self.settings.inference
         return (own.spreads * self.alpha_spread).clamp(min=own.rise)
 
-    def _errors(self, here: Here) -> tuple[Tensor, Tensor]:
-        return self._range(self.error, None if here.back is None else here.back.error, here)
+    def _usual(self, here: Here) -> tuple[Tensor, Tensor, Tensor]:
+        """Up to which error, and from which to which atypicality, batches are usual in each environment.
 
-    def _alphas(self, here: Here) -> tuple[Tensor, Tensor]:
-        return self._range(self.alpha, None if here.back is None else here.back.alpha, here)
-
-    def _range(self, means: Tensor, now: Tensor | None, here: Here) -> tuple[Tensor, Tensor]:
-        """What is usual in each environment; in the active one also what the batch looked back on shows."""
-        if now is None or here.looked is None:
-            return means, means
-        chosen = _rows((self._numbers == here.active) & here.looked, means)
+        These are the means; in the active one also what the batch that is looked back on shows.
+        """
+        if here.back is None:
+            return self.error, self.alpha, self.alpha
+        back, near = here.back
+        chosen = (self._numbers == here.active) & near
+        each = chosen[:, None]
         return (
-            torch.where(chosen, means.minimum(now), means),
-            torch.where(chosen, means.maximum(now), means),
+            torch.where(chosen, self.error.maximum(back.error), self.error),
+            torch.where(each, self.alpha.minimum(back.alpha), self.alpha),
+            torch.where(each, self.alpha.maximum(back.alpha), self.alpha),
         )
 
     def learn(self, look: Look, share: Tensor, here: Here) -> None:
@@ -141,10 +147,11 @@ class Usual:
         rate = share * (_FORGETS / (age + _FORGETS)).clamp(min=1 / self.settings.inference.slow)
         chosen = self._numbers == here.active
         error, alpha = self.error, self.alpha
-        if here.back is not None and here.looked is not None:
+        if here.back is not None:
             # How far batches are apart by one net: else it may be the net that moves.
-            error = torch.where(here.looked, here.back.error, error)
-            alpha = torch.where(here.looked, here.back.alpha, alpha)
+            back, near = here.back
+            error = torch.where(near, back.error, error)
+            alpha = torch.where(near, back.alpha, alpha)
         pairs = [
             (self.error_spread, (look.error - error).abs()),
             (self.alpha_spread, (look.alpha - alpha).abs()),
@@ -153,7 +160,8 @@ class Usual:
         ]  # fmt: skip
         for mean, value in pairs:
             moved = mean + rate * (value - mean)
-            mean.copy_(torch.where(_rows(chosen, mean), moved, mean))
+            here_alone = chosen if mean.ndim == 1 else chosen[:, None]
+            mean.copy_(torch.where(here_alone, moved, mean))
         self.age.add_(chosen * share.to(torch.int64))
 
     def settle_for(self, now: Tensor, look: Look, active: Tensor) -> None:
@@ -166,8 +174,3 @@ class Usual:
 def at(values: Tensor, place: Tensor) -> Tensor:
     """The row of an environment whose number () lies on a device; plain indexing would wait for it."""
     return values.index_select(0, place.reshape(1))[0]
-
-
-def _rows(chosen: Tensor, means: Tensor) -> Tensor:
-    """Which environments, shaped so as to choose rows of means."""
-    return chosen if means.ndim == 1 else chosen[:, None]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from everlearn.methods.vase.settings import Settings
-from everlearn.methods.vase.usual import Here, Look, Usual, at
+from everlearn.methods.vase.usual import Back, Here, Look, Usual, at
 from everlearn.nets.atypical import hysteresis, keep_one
 
 _NEVER = -1
@@ -97,7 +97,7 @@ class World:
         Args:
             back: the batch of the slot, with the net as it is now: that is usual, too.
         """
-        here = Here(self.active) if back is None else Here(self.active, back, self._is_near(back))
+        here = Here(self.active, None if back is None else Back(back, self._is_near(back)))
         self.steps.add_(1)
         if not self.settings.environments:
             self.usual.learn(look, torch.ones_like(look.error), here)

@@ -1,4 +1,4 @@
-# make quickstart | test | check | bench | avalanche | docs
+# make quickstart | test | test-slow | check | check-results | bench | avalanche | docs
 # With another interpreter: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -8,28 +8,37 @@ AVALANCHE := .venv-avalanche
 PYTEST := $(VENV)/bin/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check bench avalanche docs
+.PHONY: help quickstart test test-slow check check-results bench avalanche docs
 
 help:
-	@echo "make quickstart   install into $(VENV) and run a first example"
-	@echo "make test         run every test that needs no CUDA card"
-	@echo "make check        check format, lint, types and imports; run the fast tests"
-	@echo "make bench        time the renderer beside other packages, in $(PEERS)"
-	@echo "make avalanche    learn the toy stream with Avalanche's methods, in $(AVALANCHE), and ours"
-	@echo "make docs         redraw the pictures and the report of the docs"
+	@echo "make quickstart     install into $(VENV), train three learners and open the results"
+	@echo "make test           run the tests that a contributor needs"
+	@echo "make test-slow      run the tests that take minutes: protocols, statistics, kills, reproduction"
+	@echo "make check          check format, lint, types and imports; run the unit tests"
+	@echo "make check-results  check the committed rows and the published numbers"
+	@echo "make bench          time the renderer beside other packages, in $(PEERS)"
+	@echo "make avalanche      train the toy stream with Avalanche's methods, in $(AVALANCHE), and ours"
+	@echo "make docs           build the documentation site into site/"
 
 quickstart: $(VENV)/.installed
 	$(VENV)/bin/everlearn quickstart
 
 test: $(VENV)/.installed
-	$(PYTEST) -m "not gpu" --durations=10
+	$(PYTEST) -m "not gpu and not slow" --ignore tests/results
+
+test-slow: $(VENV)/.installed
+	$(PYTEST) -m "slow and not gpu" --ignore tests/results --durations=10
+	$(PYTEST) tests/results
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
-	$(PYTEST) -m "not slow and not gpu"
+	$(PYTEST) -m "not integration and not slow and not gpu" --ignore tests/results
+
+check-results: $(VENV)/.installed
+	$(PYTEST) tests/results
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/render.py --out results
@@ -37,9 +46,8 @@ bench: $(PEERS)/.installed
 avalanche: $(VENV)/.installed $(AVALANCHE)/.installed
 	$(VENV)/bin/python benchmarks/avalanche.py --out results --peer $(AVALANCHE)/bin/python
 
-docs: $(VENV)/.installed
-	$(VENV)/bin/python docs/pictures.py
-	$(VENV)/bin/everlearn report results/paper --out docs/report
+docs: $(VENV)/.installed-docs
+	$(VENV)/bin/mkdocs build --strict
 
 $(VENV)/.installed: EXTRAS := dev,plot
 $(PEERS)/.installed: EXTRAS := peers
@@ -53,6 +61,11 @@ $(VENV)/.installed $(PEERS)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -c constraints.txt -e '.[docs]'
 	@touch $@
 
 # torch first and by its exact version: a looser one brings gigabytes of CUDA.

@@ -23,12 +23,12 @@ import numpy as np
 import torch
 
 from everlearn import build
-from everlearn.bench import write_rows
-from everlearn.learner import Pace, lessons
+from everlearn.core.provenance import provenance
 from everlearn.metrics import aggregate
 from everlearn.nets import build_net
-from everlearn.provenance import provenance
+from everlearn.render.benchmark import write_rows
 from everlearn.stream import Gaussians
+from everlearn.training.schedule import Schedule, training_batches
 
 Settings = dict[str, Any]
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ class Pair(NamedTuple):
     Attributes:
         moving: give Avalanche's SI an optimiser with which it works on a CPU.
         same: the method draws nothing, so that the same batches must lead to the same weights.
-        pace: batch size, epochs and learning rate.
+        schedule: batch size, epochs and learning rate.
     """
 
     method: str
@@ -53,19 +53,19 @@ class Pair(NamedTuple):
     settings: Settings
     moving: bool = False
     same: bool = False
-    pace: Settings = PACE
+    schedule: Settings = PACE
 
 
 SI, COMPAT = "SynapticIntelligence", {"avalanche_compat": True}
 EWC, ONLINE = {"decay": 0.9}, {"mode": "online", "decay_factor": 0.9}
-DER, ITS_DER = {"memory": 200}, {"mem_size": 200}
-LATE = DER | {"late": True}
+DER, ITS_DER = {"buffer_size": 200}, {"mem_size": 200}
+LATE = DER | {"store_at_task_end": True}
 PAIRS = (
     Pair("fine-tuning", {}, "Naive", {}, same=True),
-    Pair("er", {"memory": 50}, "Replay", {"mem_size": 50}),
-    Pair("er", {"memory": 200}, "Replay", {"mem_size": 200}),
-    Pair("lwf", {"weight": 0.1}, "LwF", {"alpha": 0.1, "temperature": 2}, same=True),
-    Pair("lwf", {"weight": 1.0}, "LwF", {"alpha": 1.0, "temperature": 2}, same=True),
+    Pair("er", {"buffer_size": 50}, "Replay", {"mem_size": 50}),
+    Pair("er", {"buffer_size": 200}, "Replay", {"mem_size": 200}),
+    Pair("lwf", {"distillation_weight": 0.1}, "LwF", {"alpha": 0.1, "temperature": 2}, same=True),
+    Pair("lwf", {"distillation_weight": 1.0}, "LwF", {"alpha": 1.0, "temperature": 2}, same=True),
     Pair("si", {"strength": 0.1}, SI, {"si_lambda": 0.1}),
     Pair("si", {"strength": 5.0}, SI, {"si_lambda": 5.0}),
     Pair("si", {"strength": 0.1} | COMPAT, SI, {"si_lambda": 0.1}, moving=True, same=True),
@@ -75,12 +75,12 @@ PAIRS = (
     Pair("online-ewc", {"strength": 100.0} | EWC, "EWC", {"ewc_lambda": 100.0} | ONLINE),
     # A batch of one: only then is Avalanche's Fisher information that of single points.
     Pair(
-        "online-ewc", {"strength": 100.0, "labels": "true"} | EWC,
+        "online-ewc", {"strength": 100.0, "fisher_labels": "true"} | EWC,
         "EWC", {"ewc_lambda": 100.0} | ONLINE,
-        same=True, pace={"batch_size": 1, "epochs": 1, "rate": 0.002},
+        same=True, schedule={"batch_size": 1, "epochs": 1, "rate": 0.002},
     ),
     Pair(
-        "agem", {"per_task": 10, "reference": 64},
+        "agem", {"images_per_task": 10, "reference_batch_size": 64},
         "AGEM", {"patterns_per_exp": 10, "sample_size": 64},
     ),
     Pair("der", {"alpha": 0.1} | DER, "DER", {"alpha": 0.1, "beta": 0.0} | ITS_DER),
@@ -135,15 +135,15 @@ def job(pair: Pair, seed: int, name: str, same: bool) -> Settings:
     """What Avalanche shall do; data in our order hold all epochs and are taken once, as they come."""
     return {
         "data": f"{name}_data.npz", "out": f"{name}.npz", "seed": seed, "strategy": pair.strategy,
-        "settings": pair.settings, "moving": pair.moving, "momentum": MOMENTUM, **pair.pace,
-        "epochs": 1 if same else pair.pace["epochs"], "shuffle": not same,
+        "settings": pair.settings, "moving": pair.moving, "momentum": MOMENTUM, **pair.schedule,
+        "epochs": 1 if same else pair.schedule["epochs"], "shuffle": not same,
     }  # fmt: skip
 
 
 def export(pair: Pair, stream: Gaussians, same: bool) -> Settings:
     """First weights, points and labels; same: those of all epochs, as our methods meet them."""
     tasks = [
-        [lesson.batch for lesson in lessons(task, Pace(**pair.pace), "cpu")]
+        [lesson.batch for lesson in training_batches(task, Schedule(**pair.schedule), "cpu")]
         if same
         else [task.train.batch(slice(None))]
         for task in stream
@@ -172,7 +172,7 @@ def measure(folder: Path, number: int, pair: Pair, streams: list[Gaussians]) -> 
         same = np.load(folder / f"{number}_{seed}_same.npz") if pair.same else None
         yield {
             "what": "answers right after the last task, beside Avalanche", "seed": seed,
-            "of": len(labels), **pair.pace, "momentum": MOMENTUM,
+            "of": len(labels), **pair.schedule, "momentum": MOMENTUM,
             "method": pair.method, "settings": pair.changes, "right": right(ours, labels),
             "finite": distance(ours, ours) == 0, "seconds": ours["seconds"],
             "avalanche": str(theirs["avalanche"]), "strategy": pair.strategy,
@@ -187,8 +187,9 @@ def learn(pair: Pair, stream: Gaussians, points: torch.Tensor) -> Settings:
     """Our side, as the other one tells it: answers, last weights and seconds."""
     learner = build(
         pair.method, stream, "cpu",
-        net="mlp", optimizer="sgd", momentum=MOMENTUM, final_rate=None, unmet=True, fresh=False,
-        **pair.pace, **pair.changes,
+        net="mlp", optimizer="sgd", momentum=MOMENTUM, final_learning_rate=None, include_unseen=True,
+        reset_optimizer=False,
+        **pair.schedule, **pair.changes,
     )  # fmt: skip
     began = time.perf_counter()
     for task in stream:
@@ -212,7 +213,7 @@ def distance(one: Any, other: Any) -> float | None:
 
 
 def line(rows: list[Row]) -> str:
-    """A method in words: its accuracy here and there over seeds, with Student's intervals."""
+    """A method in words: its accuracy here and there over seeds, with Trainer's intervals."""
     row = rows[0]
     settings, its_settings = (
         " ".join(f"{name}={value}" for name, value in row[key].items())

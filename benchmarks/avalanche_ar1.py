@@ -29,11 +29,19 @@ from avalanche.training.supervised import AR1, Naive, ar1
 from avalanche.training.utils import change_brn_pars
 
 from everlearn.methods import ar1 as ours
-from everlearn.methods.ar1.generator import passes
-from everlearn.nets.cwr import CopyWeights
-from everlearn.nets.norm import EPS
-from everlearn.nets.renorm import D_MAX, GROWTH, LATER_RATE, R_MAX, RATE, Renorm, settle
-from everlearn.settings import change_settings
+from everlearn.methods.ar1.generator import iterate_rows
+from everlearn.nets.cwr_head import CWRHead
+from everlearn.nets.layers.norm import EPS
+from everlearn.nets.layers.renorm import (
+    D_MAX,
+    GROWTH,
+    LATER_MOMENTUM,
+    R_MAX,
+    INITIAL_MOMENTUM,
+    Renorm,
+    end_renorm_warmup,
+)
+from everlearn.core.settings import change_settings
 from everlearn.stream import Latents
 
 CHANNELS, BATCH = 8, 128
@@ -55,30 +63,30 @@ def main() -> None:
 
 def compare_renorm() -> None:
     """Both layers on batches whose moments drift."""
-    mine = Renorm(CHANNELS, cut=False)
+    mine = Renorm(CHANNELS, relu=False)
     its = BatchRenorm2D(
         CHANNELS, running_mean=torch.zeros(CHANNELS), running_var=torch.ones(CHANNELS), eps=EPS,
-        momentum=RATE, r_d_max_inc_step=GROWTH, max_r_max=R_MAX, max_d_max=D_MAX,
+        momentum=INITIAL_MOMENTUM, r_d_max_inc_step=GROWTH, max_r_max=R_MAX, max_d_max=D_MAX,
     )  # fmt: skip
     step = 0
     for part, steps in STEPS.items():
         if part == "later experiences":
-            settle(mine, LATER_RATE)
-            change_brn_pars(nn.ModuleDict({"norm": its}), LATER_RATE, 0, R_MAX, D_MAX)
+            end_renorm_warmup(mine, LATER_MOMENTUM)
+            change_brn_pars(nn.ModuleDict({"norm": its}), LATER_MOMENTUM, 0, R_MAX, D_MAX)
         off = torch.zeros(3)
         for _ in range(steps):
             step += 1
             batch = (1 + 0.01 * step) * torch.randn(BATCH, CHANNELS, 4, 4) + 0.02 * step
             off = off.maximum(_renorm_step(mine, its, batch))
         r, d = float(mine.r), float(mine.d)
-        print(f"renorm, {part}: outputs {off[0]:.1e}, slopes {off[1]:.1e}, moments {off[2]:.1e}")
+        print(f"renorm, {part}: outputs {off[0]:.1e}, gradients {off[1]:.1e}, moments {off[2]:.1e}")
         print(f"  r {r:.5f} and {float(its.r_max):.5f}, d {d:.5f} and {float(its.d_max):.5f}")
     mine.eval(), its.eval()
     print(f"renorm, answering: outputs {farthest(mine(batch), its(batch)):.1e}")
 
 
 def _renorm_step(mine: Renorm, its: BatchRenorm2D, batch: Tensor) -> Tensor:
-    """Largest differences of outputs, of slopes and of kept moments, (3,)."""
+    """Largest differences of outputs, of gradients and of kept moments, (3,)."""
     one, two = batch.clone().requires_grad_(), batch.clone().requires_grad_()
     found, theirs = mine(one), its(two)
     weights = torch.randn(found.shape)
@@ -95,7 +103,7 @@ def _renorm_step(mine: Renorm, its: BatchRenorm2D, batch: Tensor) -> Tensor:
 def compare_head() -> None:
     """Kept rows over experiences whose classes come back, when both learned the same rows."""
     classes, width = 12, 32
-    mine = CopyWeights(width, classes)
+    mine = CWRHead(width, classes)
     layer = nn.Linear(width, classes, bias=False)
     its = CWRStarPlugin(nn.Sequential(layer))
     off = opened = 0.0
@@ -105,15 +113,15 @@ def compare_head() -> None:
         present = counts > 0
         its.cur_class = present.nonzero()[:, 0].tolist()
         its.model.cur_j = dict(enumerate(counts.tolist()))
-        mine.open(present, torch.Generator())
+        mine.begin_experience(present, torch.Generator())
         its.reset_weights(its.cur_class)
         opened = max(opened, farthest(mine.weight, layer.weight))
         rows = torch.randn(classes, width)
         for weight in (mine.weight, layer.weight):
             weight.data.add_(rows)
-        mine.close(present, counts.float())
+        mine.end_experience(present, counts.float())
         its.after_training_exp(None)
-        off = max(off, farthest(mine.kept[mine.known], layer.weight[mine.known]))
+        off = max(off, farthest(mine.consolidated[mine.known], layer.weight[mine.known]))
     print(f"CWR* head, 20 experiences: rows at the start {opened:.1e}, kept rows {off:.1e}")
 
 
@@ -122,9 +130,17 @@ def compare_learner(strength: float) -> None:
     stream = Latents(
         scenario="nic", classes=6, first=2, sessions=4, test_sessions=(0,), dimensions=8, train=16
     )
-    same = {"rate": RATE_OF_ALL, "later_rate": RATE_OF_ALL}
-    same |= {"head_rate": RATE_OF_ALL, "later_head_rate": RATE_OF_ALL, "decay": 0.0}
-    own = {"net": "mlp", "mode": "none", "strength": strength, "multiplier": 1.0} | same | PACE
+    same = {"learning_rate": RATE_OF_ALL, "later_learning_rate": RATE_OF_ALL}
+    same |= {
+        "head_learning_rate": RATE_OF_ALL,
+        "later_head_learning_rate": RATE_OF_ALL,
+        "weight_decay": 0.0,
+    }
+    own = (
+        {"net": "mlp", "replay_mode": "none", "strength": strength, "importance_scale": 1.0}
+        | same
+        | PACE
+    )
     learner = ours.AR1(stream, change_settings(ours.Settings(), own, "ar1"), "cpu")
     body = nn.Sequential(nn.Flatten(), nn.Linear(8, 64), nn.ReLU())
     body[1].load_state_dict(learner.top[0][1].state_dict())
@@ -136,7 +152,7 @@ def compare_learner(strength: float) -> None:
         # As its AR1 does: a new optimiser for every experience.
         strategy.optimizer = MovingSGD(net.parameters(), RATE_OF_ALL, PACE["momentum"])
         strategy.train(experience, shuffle=False)
-    rows = farthest(learner.head.kept, net[1].weight)
+    rows = farthest(learner.head.consolidated, net[1].weight)
     upper = farthest(learner.top[0][1].weight, body[1].weight)
     negative = sum(
         int((found.data < 0).sum()) for plugin in strategy.plugins if hasattr(plugin, "ewc_data")
@@ -144,7 +160,7 @@ def compare_learner(strength: float) -> None:
     )  # fmt: skip
     print(
         f"AR1*, lambda {strength:g}, {len(stream)} experiences: kept rows {rows:.1e} of "
-        f"{float(learner.head.kept.abs().max().detach()):.2f}, upper half {upper:.1e}; "
+        f"{float(learner.head.consolidated.abs().max().detach()):.2f}, upper half {upper:.1e}; "
         f"importances of Avalanche below 0: {negative}"
     )
 
@@ -167,8 +183,8 @@ def _experiences(stream: Latents, learner: ours.AR1) -> Iterator[Any]:
     """Our batches of all epochs, one after another, as Avalanche's experiences."""
     tensors = []
     for task in stream:
-        new = learner.settings.parts(len(task.train), 0)[0]
-        rows = torch.cat(list(passes(task, learner.settings.epochs, new, "cpu")))
+        new = learner.settings.split_batch(len(task.train), 0)[0]
+        rows = torch.cat(list(iterate_rows(task, learner.settings.epochs, new, "cpu")))
         batch = task.train.batch(rows.numpy())
         tensors.append((batch.images, batch.labels))
     labels = [0] * len(tensors)

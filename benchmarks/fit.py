@@ -18,15 +18,21 @@ import numpy as np
 import torch
 
 from everlearn import Exemplars
-from everlearn.bench import write_rows
-from everlearn.exam.one_shot import Questions, class_by_class, fill, join, questions_of
-from everlearn.memory import Found
+from everlearn.core.provenance import provenance
+from everlearn.evaluation.one_shot import (
+    QueryBatch,
+    add_exemplars,
+    class_by_class,
+    join,
+    query_batches,
+)
+from everlearn.memory import SearchResult
 from everlearn.methods.dcl import fit
 from everlearn.metrics import average_precision
-from everlearn.provenance import provenance
+from everlearn.render.affine import transform_images
+from everlearn.render.benchmark import write_rows
 from everlearn.stream import Stream
 from everlearn.stream.named import STREAMS
-from everlearn.warp import normalise
 
 CANDIDATES = 10
 ERRORS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -48,7 +54,7 @@ def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
     """Give a row for each error of maps, without fitting and with it."""
     stream = class_by_class(STREAMS["paper"])
     memory = Exemplars(stream.canvas.shape)
-    fill(memory, stream, range(classes), "cpu")
+    add_exemplars(memory, stream, range(classes), "cpu")
     known = ask(stream, classes, questions)
     unknown = ask(stream.with_changes(first_class=classes), classes, questions)
     for error in ERRORS:
@@ -70,21 +76,21 @@ def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def ask(stream: Stream, classes: int, questions: int) -> Questions:
+def ask(stream: Stream, classes: int, questions: int) -> QueryBatch:
     """Test images of the first classes of a stream, all at once."""
-    return join(list(questions_of(stream, classes, questions, "cpu")))
+    return join(list(query_batches(stream, classes, questions, "cpu")))
 
 
-def noise(part: Questions, seed: int) -> torch.Tensor:
+def noise(part: QueryBatch, seed: int) -> torch.Tensor:
     """Normal numbers, one for each entry of each map."""
     drawn = np.random.default_rng(seed).standard_normal(tuple(part.theta.shape))
     return torch.from_numpy(drawn.astype(np.float32))
 
 
-def find(part: Questions, maps: torch.Tensor, memory: Exemplars, candidates: int) -> Found:
+def find(part: QueryBatch, maps: torch.Tensor, memory: Exemplars, candidates: int) -> SearchResult:
     """The two nearest exemplars, or the two that fit best."""
     if not candidates:
-        return memory.search(normalise(part.images, maps), 2)
+        return memory.search(transform_images(part.images, maps), 2)
     return fit.match(part.images, maps, memory, 2, candidates)
 
 

@@ -3,13 +3,13 @@
 #
 #     sh benchmarks/gpu.sh speed OUT      training speed
 #     sh benchmarks/gpu.sh alone OUT      the run that is timed, with nothing else on the card
-#     sh benchmarks/gpu.sh own OUT        own moments in normalisation, with the net of the run above
+#     sh benchmarks/gpu.sh instance-stats OUT   instance statistics in normalisation, with the net of the run above
 #     sh benchmarks/gpu.sh experiments OUT NAME...    runs and measurements of `everlearn reproduce`
 #
 # Several processes share a card best through its sharing service (MPS), which is started for them. A run
 # that was stopped goes on when it is asked for again.
 set -e
-out=${2:?give a step (speed, alone, own, experiments) and a folder to write to}
+out=${2:?give a step (speed, alone, instance-stats, experiments) and a folder to write to}
 mkdir -p "$out/runs" "$out/logs"
 
 reproduce() {  # NAME
@@ -41,14 +41,14 @@ alone)
     python3 -m everlearn run dcl-plus --tasks 3 --preset paper --device cuda \
         --out "$out/runs/warm-up" > "$out/logs/warm-up.log" 2>&1  # kernels are compiled once on a machine
     rm -r "$out/runs/warm-up"
-    python3 benchmarks/wall.py --out "$out" -- python3 -m everlearn run dcl-plus --seed 0 \
+    python3 benchmarks/wall_clock.py --out "$out" -- python3 -m everlearn run dcl-plus --seed 0 \
         --preset paper --device cuda --out "$out/runs/dcl-plus-seed0" > "$out/logs/dcl-plus-seed0.log" 2>&1
     ;;
-own)
-    python3 benchmarks/own.py "$out/runs/dcl-plus-seed0" --out "$out"
+instance-stats)
+    python3 benchmarks/instance_stats.py "$out/runs/dcl-plus-seed0" --out "$out"
     ;;
 *)
-    echo "unknown step $1; known: speed, alone, own, experiments" >&2
+    echo "unknown step $1; known: speed, alone, instance-stats, experiments" >&2
     exit 2
     ;;
 esac

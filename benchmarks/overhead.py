@@ -22,10 +22,10 @@ from torch.nn.functional import cross_entropy
 
 import everlearn
 from everlearn import Canvas, Plan, Stream
-from everlearn.bench import write_rows
+from everlearn.core.jsonl import read_json_lines
+from everlearn.core.provenance import provenance
 from everlearn.nets import build_net
-from everlearn.provenance import provenance
-from everlearn.results.lines import read_lines
+from everlearn.render.benchmark import write_rows
 
 STREAM = Stream(tasks=4, classes_per_task=5, canvas=Canvas(size=32))
 BATCH, EPOCHS, RATE = 64, 1, 1e-3
@@ -51,7 +51,7 @@ def main() -> None:
     }
     print(f"{row['ratio']:.3f} x a bare loop ({min(ratios):.3f} to {max(ratios):.3f})")
     path = asked.out / "overhead.jsonl"
-    write_rows(path, [*read_lines(path), row | provenance(None)])
+    write_rows(path, [*read_json_lines(path), row | provenance(None)])
 
 
 def timed(work: Callable[[], list[Tensor]]) -> tuple[float, list[Tensor]]:
@@ -98,13 +98,13 @@ def ours() -> list[Tensor]:
         batch_size=BATCH,
         epochs=EPOCHS,
         rate=RATE,
-        final_rate=None,
-        unmet=True,
+        final_learning_rate=None,
+        include_unseen=True,
         fresh=False,
     )
     for _ in everlearn.run(STREAM, learner, Plan(every=len(STREAM))):
         pass
-    return [weight.detach().clone() for weight in learner.student.weights]
+    return [weight.detach().clone() for weight in learner.trainer.weights]
 
 
 if __name__ == "__main__":

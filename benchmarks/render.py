@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from everlearn import Canvas, Stream, bench, outlines, render
-from everlearn.factors import random
-from everlearn.provenance import provenance
+from everlearn import Canvas, Stream, outlines, render
+from everlearn.core.provenance import provenance
+from everlearn.factors import random_factors
+from everlearn.render import benchmark as bench
 
 Row = dict[str, Any]
 SIZES = (64, 128, 256)
@@ -58,7 +59,7 @@ def parity() -> list[Row]:
     """Share of pixels of our parity mode that equal the peer's drawing of the same curve."""
     from idsprites.infinite_dsprites import Factors, InfiniteDSprites
 
-    shapes, factors, equal = outlines(5, np.arange(200)), random(4, 200), []
+    shapes, factors, equal = outlines(5, np.arange(200)), random_factors(4, 200), []
     ours = render(shapes, factors, Canvas(size=128, parity=True, dtype="uint8"))
     peer = InfiniteDSprites(img_size=128, grayscale=True)
     for row in range(200):

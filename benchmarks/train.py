@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from everlearn import Canvas, Stream, Task
-from everlearn.bench import gpu_name, write_rows
-from everlearn.learner import Pace, lessons
+from everlearn.core.provenance import provenance
 from everlearn.methods import build
 from everlearn.nets import build_net
-from everlearn.provenance import provenance
+from everlearn.render.benchmark import gpu_name, write_rows
+from everlearn.training.schedule import Schedule, training_batches
 
 Row = dict[str, Any]
 WARM_UP_TASKS = 2
@@ -45,13 +45,19 @@ def measure(net: str, device: str, tasks: int) -> Iterator[Row]:
     for size, batch in ((64, 256), (64, 512), (64, 1024), (128, 256)):
         rate = learner_rate(net, size, batch, device, tasks)
         yield say(
-            {"what": "training", "net": net, "size": size, "batch": batch, "images_a_second": rate}
+            {
+                "what": "training",
+                "net": net,
+                "size": size,
+                "batch": batch,
+                "images_per_second": rate,
+            }
         )
         if (size, batch) == (64, 256):
             for kind in ("float32", "autocast"):
                 plain = plain_rate(net, size, batch, device, max(2, tasks // 2), kind)
                 yield say({"what": f"plain eager loop, {kind}", "net": net, "size": size, "batch": batch,
-                           "images_a_second": plain, "ours_over_it": rate / plain})  # fmt: skip
+                           "images_per_second": plain, "ours_over_it": rate / plain})  # fmt: skip
             share = drawing_seconds(size, batch, device) / (batch / rate)
             yield say(
                 {
@@ -82,7 +88,7 @@ def learner_rate(net: str, size: int, batch: int, device: str, tasks: int) -> fl
 
 def plain_rate(net: str, size: int, batch: int, device: str, tasks: int, kind: str) -> float:
     """The same steps as one would write them first: eager, torch's own layers, torch's own Adam."""
-    stream, pace = Stream(canvas=Canvas(size=size)), Pace(batch_size=batch)
+    stream, schedule = Stream(canvas=Canvas(size=size)), Schedule(batch_size=batch)
     model = plain_net(net, size).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 
@@ -96,7 +102,7 @@ def plain_rate(net: str, size: int, batch: int, device: str, tasks: int, kind: s
 
     def learn(task: Task) -> int:
         steps = 0
-        for batch, _, _ in lessons(task, pace, device):
+        for batch, _, _ in training_batches(task, schedule, device):
             step(batch.images, batch.theta)
             steps += 1
         return steps
@@ -129,7 +135,7 @@ def task_rate(stream: Stream, learn: Callable[[Task], int], batch: int, tasks: i
 
 def drawing_seconds(size: int, batch: int, device: str, repeats: int = 500) -> float:
     """Seconds that making one batch keeps the device busy: its images, labels, factors and maps."""
-    placed = Stream(canvas=Canvas(size=size))[0].train.on(device)
+    placed = Stream(canvas=Canvas(size=size))[0].train.to(device)
     rows = torch.arange(batch, device=device)
     placed.batch(rows)
     if device == "cpu":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 # Nets here are so small that threads wait for one another longer than they work.
@@ -15,12 +17,13 @@ import torch
 from hypothesis import settings
 
 from everlearn.cli import run
+from everlearn.stream.datasets.files import data_folder
 
 settings.register_profile("everlearn", deadline=None, derandomize=True)
 settings.load_profile("everlearn")
 
 
-class Told(NamedTuple):
+class Result(NamedTuple):
     """What a command came to and what it said."""
 
     code: int
@@ -28,12 +31,33 @@ class Told(NamedTuple):
     errors: str
 
 
-def call(*arguments: object) -> Told:
+def call(*arguments: object) -> Result:
     """Run a command line in this process."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = run([str(argument) for argument in arguments])
-    return Told(code, out.getvalue(), errors.getvalue())
+    return Result(code, out.getvalue(), errors.getvalue())
+
+
+@contextlib.contextmanager
+def needs_data() -> Iterator[Path]:
+    """Give the folder of real data sets; skip the test where one of their files is missing.
+
+    The folder is EVERLEARN_DATA, or ../shared/data beside the checkout.
+    """
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    try:
+        yield data_folder(os.environ.get("EVERLEARN_DATA") or beside)
+    except FileNotFoundError as error:
+        pytest.skip(f"needs real data: {error}")
+
+
+def data_file(name: str) -> Path:
+    """Return the path of a file in the folder of real data sets; skip the test where it is missing."""
+    with needs_data() as folder:
+        if not (folder / name).exists():
+            raise FileNotFoundError(f"{folder / name} does not exist")
+        return folder / name
 
 
 @pytest.hookimpl(trylast=True)  # when what is not asked for has gone: halves are of the rest

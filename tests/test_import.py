@@ -35,8 +35,9 @@ def test_shapes_need_no_torch():
 
 def test_drawing_on_the_cpu_needs_no_torch():
     code = (
-        "import sys; from everlearn import outline, render; from everlearn.factors import canonical; "
-        "render(outline(0, 0), canonical()); print('torch' in sys.modules)"
+        "import sys; from everlearn import outline, render; "
+        "from everlearn.factors import canonical_factors; "
+        "render(outline(0, 0), canonical_factors()); print('torch' in sys.modules)"
     )
     assert _run(code) == "False\n"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from everlearn.version import __version__ as __version__
+from everlearn.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from everlearn.evaluate import run
-    from everlearn.exam import Plan
+    from everlearn.evaluation import Plan
     from everlearn.factors import Factors, theta
     from everlearn.learner import Learner
     from everlearn.memory import Exemplars
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Split,
         Stream,
         Task,
+        TaskStream,
     )
 
 _HOMES = {
@@ -41,11 +42,12 @@ _HOMES = {
     "METHODS": "methods",
     "Outline": "shapes",
     "Outlines": "shapes",
-    "Plan": "exam",
+    "Plan": "evaluation",
     "ShapeStyle": "shapes",
     "Split": "stream",
     "Stream": "stream",
     "Task": "stream",
+    "TaskStream": "stream",
     "build": "methods",
     "outline": "shapes",
     "outlines": "shapes",
@@ -71,6 +73,7 @@ __all__ = [
     "Split",
     "Stream",
     "Task",
+    "TaskStream",
     "build",
     "outline",
     "outlines",

@@ -1,60 +1,55 @@
-"""The main loop: a learner learns the tasks of a stream, and rows say how it does."""
+"""The main loop: a learner learns the tasks of a stream, and rows report how well."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
-from time import perf_counter
-from typing import Any
 
-from everlearn.exam import Exam, Plan, Row
-from everlearn.exam.costs import check_losses, count_costs, settled
+from everlearn.evaluation.costs import check_losses
+from everlearn.evaluation.evaluator import Evaluator
+from everlearn.evaluation.plan import Plan
+from everlearn.evaluation.prefetch import TaskLoader
+from everlearn.evaluation.task_row import task_row
+from everlearn.evaluation.timing import TaskTimer
 from everlearn.learner import Learner
-from everlearn.nets.fast import beside
+from everlearn.rows import Row
+from everlearn.stream import TaskStream
 
 
 def run(
-    stream: Any,
+    stream: TaskStream,
     learner: Learner,
     plan: Plan | None = None,
     tasks: int | None = None,
     start: int = 0,
     step: int = 0,
 ) -> Iterator[Row]:
-    """Learn task after task; give rows of every kind, the one of kind "task" last for each task.
+    """Learn task after task; yield evaluation rows. The row of kind "task" comes last for each task.
 
     Args:
-        plan: when to test, and on what; after every task by default.
-        tasks: how many tasks of the stream; all by default.
-        start: the first task to learn, when a run goes on.
-        step: optimiser steps done before.
+        plan: when to evaluate, and on what; after every task by default.
+        tasks: how many tasks of the stream to learn; all by default.
+        start: the first task to learn, when a run is resumed.
+        step: optimizer steps done before.
     """
-    plan, end = plan or Plan(), stream.tasks if tasks is None else tasks
-    exam, last = Exam(stream, learner, plan, end), -1 if end is None else end - 1
+    plan = plan or Plan()
+    end = stream.tasks if tasks is None else tasks
+    last = -1 if end is None else end - 1
+    evaluator = Evaluator(stream, learner, plan, end)
     if start == 0:
-        yield from exam.before()
-    following: Any = stream[start] if start != end else None
-    for index in count(start) if end is None else range(start, end):
-        task, began, testing, losses = following, perf_counter(), 0.0, []
+        yield from evaluator.before()
+    loader = TaskLoader(stream, start, end, learner.device)
+    for task in loader:
+        timer = TaskTimer(learner.device)
+        losses = []
         for loss in learner.learn(task):
             losses.append(loss)
             step += 1
-            if plan.is_probed(step):
-                since = settled(learner.device)
-                yield from list(exam.during(step, index))
-                testing += perf_counter() - since
-        with beside(learner.device):  # a GPU is still busy with the steps before
-            following = stream[index + 1].place(learner.device) if index != last else None
-        mean = check_losses(losses, index, step)
-        learned = perf_counter()
-        yield from list(exam.after(step, task, last))
-        yield {
-            "kind": "task",
-            "learned": index,
-            "step": step,
-            "images": len(losses) * learner.batch_size,
-            "seconds": learned - began - testing,
-            "evaluation_seconds": testing + perf_counter() - learned,
-            "loss": mean,
-            **count_costs(learner, full=plan.is_due(index, last)),
-        }
+            if plan.is_probe_due(step):
+                with timer.evaluating():
+                    yield from list(evaluator.during(step, task.index))
+        loader.prefetch()  # while a GPU still works through the steps
+        mean_loss = check_losses(losses, task.index, step)
+        with timer.evaluating():
+            yield from list(evaluator.after(step, task, last))
+        tested = plan.is_test_due(task.index, last)
+        yield task_row(learner, task.index, step, len(losses), mean_loss, timer, tested)

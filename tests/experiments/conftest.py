@@ -1,4 +1,4 @@
-"""Runs of trials written by hand, and all experiments at the smallest scale."""
+"""Fixtures: hand-written runs of trials, and all experiments at the smallest scale."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from typing import Any
 import numpy as np
 import pytest
 
-from everlearn.disk import write_file
-from everlearn.experiments.trial import Trial
-from everlearn.results import Run
-from everlearn.results.lines import encode
+from everlearn.core.files import write_file
+from everlearn.core.jsonl import encode_row
+from everlearn.experiments.framework.trial import Trial
+from everlearn.runs import Run
 
-from ..conftest import Told, call
+from ..conftest import Result, call
 
 Rows = Iterable[dict[str, Any]]
 
 
 @pytest.fixture
-def keep(tmp_path: Path) -> Callable[..., Path]:
-    """Write the run of a trial with the rows that are given."""
+def write_run(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes the run of a trial with given rows."""
 
     def write(trial: Trial, rows: Rows, seed: int = 0, finish: bool = True) -> Path:
         stream = json.dumps({"everlearn_stream": 1, "seed": seed, "tasks": 500})
-        kept = {"method": trial.method, "settings": {}, "plan": {}, "device": "cpu"}
-        made = Run.create(tmp_path / trial.folder(seed), stream, kept)
-        with made.writing():
+        settings = {"method": trial.method, "settings": {}, "plan": {}, "device": "cpu"}
+        run = Run.create(tmp_path / trial.folder(seed), stream, settings)
+        with run.writing():
             for row in rows:
-                made.append(row)
+                run.append(row)
             if finish:
-                made.finish({})
-        return made.folder
+                run.finish({})
+        return run.folder
 
     return write
 
 
 @pytest.fixture
-def keep_part(tmp_path: Path) -> Callable[..., Path]:
-    """Write a measurement with the rows that are given."""
+def write_measurement(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a measurement with given rows."""
 
-    def write(part: str, rows: Rows) -> Path:
-        head = {"kind": "origin", "settings": {}, "command": "everlearn reproduce"}
-        path = tmp_path / "parts" / f"{part}.jsonl"
-        return write_file(path, b"".join(map(encode, [head, *rows])))
+    def write(name: str, rows: Rows) -> Path:
+        origin = {"kind": "origin", "settings": {}, "command": "everlearn reproduce"}
+        path = tmp_path / "parts" / f"{name}.jsonl"
+        return write_file(path, b"".join(map(encode_row, [origin, *rows])))
 
     return write
 
 
 @pytest.fixture
 def latents(tmp_path: Path) -> Path:
-    """Write latents of 50 shapes in 11 sessions where a lab of this folder has its own."""
+    """Write latents of 50 shapes in 11 sessions to where a runner of this folder expects them."""
     labels, sessions = (table.ravel() for table in np.mgrid[:50, :11])
     path = tmp_path / "data" / "latents" / "idsprites-50.npz"
     path.parent.mkdir(parents=True)
@@ -66,7 +66,7 @@ def latents(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def command() -> Callable[..., Told]:
+def command() -> Callable[..., Result]:
     """Run a command line in this process."""
     return call
 

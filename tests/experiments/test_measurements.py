@@ -1,4 +1,4 @@
-"""Verdicts of experiments that follow from measurements: rows by hand, and what must be said of them."""
+"""Figures and verdicts from hand-written measurements."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from typing import Any
 
 import pytest
 
-from everlearn.experiments import (
-    fig2_shapes,
-    fig6_choice,
-    fig10_mistakes,
-    million,
-    separability,
-    unlearning,
-)
-from everlearn.experiments.found import Found
-from everlearn.experiments.pictures import picture_row, pictures
-from everlearn.experiments.trial import PAPER
-from everlearn.report.chapter import Chapter, Picture
+from everlearn.experiments.beyond import million, separability, unlearning
+from everlearn.experiments.dcl import fig2_shapes, fig6_choice, fig10_mistakes
+from everlearn.experiments.framework.pictures import picture_row, pictures
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.trial import PAPER
+from everlearn.report.experiment import ExperimentResult, Picture
+
+pytestmark = pytest.mark.integration
 
 pytest.importorskip("matplotlib")
 
@@ -28,106 +24,111 @@ NONE = "not comparable"
 PNG = b"\x89PNG\r\n\x1a\nany bytes \x00\xff"
 
 
-def draw(module: ModuleType, folder: Path) -> Chapter:
-    return module.figure(Found(folder, PAPER))
+def draw(module: ModuleType, folder: Path) -> ExperimentResult:
+    return module.figure(ResultsFolder(folder, PAPER))
 
 
-def test_pictures_come_back_as_they_were_kept():
+def test_picture_rows_return_the_same_picture():
     rows = [{"kind": "count"}, picture_row("Words.", PNG)]
     assert pictures(rows) == [Picture(PNG, "Words.")]
 
 
-@pytest.mark.parametrize(("again", "more"), [(True, ""), (False, ", NOT the same")])
-def test_fig2_says_whether_a_task_drawn_again_is_the_same(keep_part, tmp_path, again, more):
-    row = {"kind": "digest", "task": 1_000_000, "tables": "ab" * 32, "again": again}
-    keep_part("fig2-shapes", [picture_row("Shapes.", PNG), row])
-    chapter = draw(fig2_shapes, tmp_path)
-    assert chapter.verdicts[0].verdict == NONE
-    assert chapter.verdicts[0].ours == f"task 1,000,000: tables abababababab{more}"
-    assert chapter.pictures == [Picture(PNG, "Shapes.")]
-    assert list(chapter.parts) == ["fig2-shapes"]
-    assert chapter.missing == []
+@pytest.mark.parametrize(("repeatable", "suffix"), [(True, ""), (False, ", NOT the same")])
+def test_fig2_reports_whether_a_distant_task_is_repeatable(
+    write_measurement, tmp_path, repeatable, suffix
+):
+    row = {"kind": "digest", "task": 1_000_000, "tables": "ab" * 32, "repeatable": repeatable}
+    write_measurement("fig2-shapes", [picture_row("Shapes.", PNG), row])
+    result = draw(fig2_shapes, tmp_path)
+    assert result.verdicts[0].verdict == NONE
+    assert result.verdicts[0].ours == f"task 1,000,001: tables abababababab{suffix}"
+    assert result.pictures == [Picture(PNG, "Shapes.")]
+    assert list(result.measurements) == ["fig2-shapes"]
+    assert result.missing == []
 
 
 def reply(choices: int, right: bool) -> dict[str, Any]:
     return {"kind": "choice", "n": choices, "answer": 1, "chosen": 1 if right else 0}
 
 
-def test_fig6_counts_right_answers_among_the_most_choices(keep_part, tmp_path):
-    few, many = [reply(2, True)] * 3, [reply(10, True)] * 3 + [reply(10, False)]
-    keep_part("fig6-random", [*many, *few])
-    chapter = draw(fig6_choice, tmp_path)
-    assert chapter.verdicts[1].ours == "random: 0.750"
-    assert [verdict.verdict for verdict in chapter.verdicts] == [NONE, NONE]
-    assert chapter.missing == [
+def test_fig6_reports_accuracy_with_the_most_choices(write_measurement, tmp_path):
+    few = [reply(2, True)] * 3
+    many = [reply(10, True)] * 3 + [reply(10, False)]
+    write_measurement("fig6-random", [*many, *few])
+    result = draw(fig6_choice, tmp_path)
+    assert result.verdicts[1].ours == "random: 0.750"
+    assert [verdict.verdict for verdict in result.verdicts] == [NONE, NONE]
+    assert result.missing == [
         *("dcl-plus-seed0", "contrastive-50-seed0"),
         *("fig6-pixels", "fig6-search", "fig6-dcl-plus", "fig6-contrastive"),
     ]
-    assert len(chapter.figures) == 1
+    assert len(result.figures) == 1
 
 
-def test_fig6_a_model_that_was_asked_joins_the_players(keep_part, tmp_path):
-    keep_part("fig6-random", [reply(2, False)])
+def test_fig6_shows_models_that_were_asked_beside_the_players(write_measurement, tmp_path):
+    write_measurement("fig6-random", [reply(2, False)])
     path = tmp_path / "parts" / "fig6-gpt.jsonl"
     path.write_text(json.dumps(reply(2, True)) + "\n")  # rows of `everlearn ask` name no origin
-    chapter = draw(fig6_choice, tmp_path)
-    assert chapter.verdicts[1].ours == "random: 0.000; gpt: 1.000"
-    assert "gpt" in chapter.figures[0].svg
-    assert list(chapter.parts) == ["fig6-random"]
+    result = draw(fig6_choice, tmp_path)
+    assert result.verdicts[1].ours == "random: 0.000; gpt: 1.000"
+    assert "gpt" in result.figures[0].svg
+    assert list(result.measurements) == ["fig6-random"]
 
 
-def exam(right: int) -> dict[str, Any]:
-    return {"kind": "test", "step": 1, "learned": 0, "tested": 0, "right": right, "total": 10}
+def result_row(right: int) -> dict[str, Any]:
+    return {"kind": "test", "step": 1, "learned": 0, "tested": 0, "correct": right, "total": 10}
 
 
 @pytest.mark.parametrize("module", [fig6_choice, fig10_mistakes, million])
-def test_the_runs_that_a_measurement_was_made_with_are_listed(keep, tmp_path, module):
+def test_runs_behind_a_measurement_are_listed(write_run, tmp_path, module):
     trials = module.SETTINGS[PAPER].trials
     for trial in trials:
-        keep(trial, [exam(5)])
+        write_run(trial, [result_row(5)])
     assert [run.label for run in draw(module, tmp_path).runs] == [trial.title for trial in trials]
 
 
 @pytest.mark.parametrize(("mistaken", "word"), [(0.2, "equal"), (0.6, "worse")])
-def test_fig10_mistaken_shapes_must_be_nearer_than_any_two(keep_part, tmp_path, mistaken, word):
+def test_fig10_mistaken_shapes_must_overlap_more_than_any_two(
+    write_measurement, tmp_path, mistaken, word
+):
     rows = [
         {"kind": "count", "wrong": 3, "total": 40},
-        {"kind": "likeness", "what": "mistaken", "mean": mistaken},
-        {"kind": "likeness", "what": "any", "mean": 0.5},
+        {"kind": "overlap", "what": "mistaken", "mean": mistaken},
+        {"kind": "overlap", "what": "any", "mean": 0.5},
     ]
-    keep_part("fig10-mistakes", rows)
+    write_measurement("fig10-mistakes", rows)
     alike, wrong = draw(fig10_mistakes, tmp_path).verdicts
     assert alike.verdict == word
     assert wrong.ours == "3 of 40 images of known shapes"
 
 
-def test_million_shows_accuracy_speed_and_size(keep_part, tmp_path):
+def test_million_shows_accuracy_speed_and_size(write_measurement, tmp_path):
     row = {
-        "kind": "million", "factors": "grid", "classes": 1_000_000, "right": 75, "nearest": 80,
+        "kind": "million", "factors": "grid", "classes": 1_000_000, "correct": 75, "nearest": 80,
         "total": 100, "seconds": 0.5, "memory_bytes": 4_000_000, "seconds_to_fill": 1.0,
     }  # fmt: skip
-    keep_part("million", [row])
-    chapter = draw(million, tmp_path)
-    assert chapter.verdicts[0].statement == "One shot among 1,000,000 classes"
-    assert chapter.verdicts[0].ours == "grid 0.750"
-    (line,) = chapter.tables[0].rows
+    write_measurement("million", [row])
+    result = draw(million, tmp_path)
+    assert result.verdicts[0].statement == "One-shot accuracy among 1,000,000 classes"
+    assert result.verdicts[0].ours == "grid 0.750"
+    (line,) = result.tables[0].rows
     assert line[:3] == ["grid", "1,000,000", "0.7500"]
     assert line[4:6] == ["0.8000", "200"]  # with the true map; questions a second
 
 
-def test_separability_is_told_of_the_most_classes(keep_part, tmp_path):
+def test_separability_is_reported_for_the_most_classes(write_measurement, tmp_path):
     rows = [
         {
-            "kind": "separability", "classes": classes, "right": right, "images": 200,
+            "kind": "separability", "classes": classes, "correct": right, "images": 200,
             "alike": [alike, 0.1, 0.0],
         }
         for classes, right, alike in ((10, 200, 0.2), (5000, 190, 0.456))
     ]  # fmt: skip
-    keep_part("separability", rows)
-    chapter = draw(separability, tmp_path)
-    assert [verdict.ours for verdict in chapter.verdicts] == ["0.46", "0.9500"]
-    assert "5,000 classes" in chapter.verdicts[0].statement
-    assert [row[0] for row in chapter.tables[0].rows] == ["10", "5,000"]
+    write_measurement("separability", rows)
+    result = draw(separability, tmp_path)
+    assert [verdict.ours for verdict in result.verdicts] == ["0.46", "0.9500"]
+    assert "5,000 classes" in result.verdicts[0].statement
+    assert [row[0] for row in result.tables[0].rows] == ["10", "5,000"]
 
 
 def edit(state: str, forgotten: int, weights: str = "same") -> dict[str, Any]:
@@ -138,16 +139,18 @@ def edit(state: str, forgotten: int, weights: str = "same") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("weights", ["same", "other"])
-def test_unlearning_says_whether_weights_stayed_the_same(keep_part, tmp_path, weights):
-    keep_part("unlearning", [edit("before", 9), edit("deleted", 0, weights), edit("put back", 9)])
-    chapter = draw(unlearning, tmp_path)
-    same = weights == "same"
-    assert chapter.verdicts[0].ours == (
-        f"accuracy on the forgotten 0.000, weights the same: {same}, 12.5 ms"
+def test_unlearning_reports_whether_weights_are_unchanged(write_measurement, tmp_path, weights):
+    write_measurement(
+        "unlearning", [edit("before", 9), edit("deleted", 0, weights), edit("put back", 9)]
     )
-    shares = [row[1:3] for row in chapter.tables[0].rows]
+    result = draw(unlearning, tmp_path)
+    same = weights == "same"
+    assert result.verdicts[0].ours == (
+        f"accuracy on the deleted classes 0.000, weights unchanged: {same}, 12.5 ms"
+    )
+    shares = [row[1:3] for row in result.tables[0].rows]
     assert shares == [["0.900", "0.800"], ["0.000", "0.800"], ["0.900", "0.800"]]
-    assert chapter.missing == [
+    assert result.missing == [
         "unlearn-dcl-plus-seed0",
         "unlearn-joint-seed0",
         "unlearn-retrain-seed0",

@@ -1,9 +1,8 @@
-"""`everlearn reproduce all`, whole, at the smallest scale: what it makes, and what a stop does to it."""
+"""`everlearn reproduce all` at the smallest scale: its files and report, and a kill in the middle."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -14,17 +13,18 @@ from time import process_time
 
 import pytest
 
-from everlearn.experiments import EXPERIMENTS, fig4_replay
-from everlearn.experiments.found import Found
-from everlearn.experiments.trial import SMALL
-from everlearn.stream.arrays.files import data_folder
+from everlearn.experiments import EXPERIMENTS
+from everlearn.experiments.dcl import fig4_replay
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.trial import SMALL
+
+from ..conftest import data_file
 
 pytest.importorskip("matplotlib")
 # The limit also puts the file at the beginning of a worker's tests, beside which others are short.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(280)]
 
 TINY = ("--scale", "tiny", "--device", "cpu")
-BESIDE = Path(__file__).parents[3] / "shared" / "data"
 QUICK = 15  # seconds of one core: drawing, mostly
 
 
@@ -32,13 +32,11 @@ def page_of(folder: Path) -> str:
     return (folder / "index.html").read_text()
 
 
-def chapters(page: str) -> dict[str, str]:
-    """The HTML of every part of a page that has a name."""
-    parts = re.split(r'<h2 id="([^"]+)">', page)
-    return {
-        name: re.split("<h2[ >]", body)[0]
-        for name, body in zip(parts[1::2], parts[2::2], strict=True)
-    }
+def sections(page: str) -> dict[str, str]:
+    """Return the HTML of the sections of all experiments, by name."""
+    parts = re.split(r'<section id="([^"]+)">', page)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return {name: html for name, html in found.items() if name in EXPERIMENTS}
 
 
 def kept(folder: Path) -> dict[str, bytes]:
@@ -52,28 +50,29 @@ def rows_of(folder: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in folder.glob("*/rows.jsonl")}
 
 
-def test_there_is_a_chapter_an_experiment_with_something_to_see(reproduced):
-    found = chapters(page_of(reproduced / "report"))
+def test_every_experiment_has_a_section_with_a_figure_or_table(reproduced):
+    found = sections(page_of(reproduced / "report"))
     assert list(found) == list(EXPERIMENTS)
     for name, body in found.items():
         assert "<figure" in body or "<table" in body, name
 
 
-def test_every_chapter_has_the_command_that_makes_it(reproduced):
+def test_every_section_has_the_command_that_reproduces_it(reproduced):
     page = page_of(reproduced / "report")
     assert "<code>everlearn reproduce all --scale tiny</code>" in page
-    for name, body in chapters(page).items():
+    for name, body in sections(page).items():
         assert f"<code>everlearn reproduce {name} --scale tiny</code>" in body
 
 
-def test_nothing_of_this_scale_is_compared_with_the_paper(reproduced):
+def test_verdicts_at_scale_tiny_are_not_comparable(reproduced):
     badges = re.findall(r'<span class="badge [^"]*">([^<]*)</span>', page_of(reproduced / "report"))
-    assert len(badges) >= 2 * len(EXPERIMENTS)  # in the table of all and in the chapters
+    assert len(badges) >= 2 * len(EXPERIMENTS)  # in the table of all and in the sections
     assert set(badges) == {"not comparable"}
 
 
-def test_all_that_was_missing_is_made_but_what_needs_data(reproduced, tmp_path):
-    before, after = Found(tmp_path, "tiny"), Found(reproduced, "tiny")
+def test_everything_missing_is_made_except_what_needs_data(reproduced, tmp_path):
+    before = ResultsFolder(tmp_path, "tiny")
+    after = ResultsFolder(reproduced, "tiny")
     lacked = {name for module in EXPERIMENTS.values() for name in module.figure(before).missing}
     lacks = {name for module in EXPERIMENTS.values() for name in module.figure(after).missing}
     parts = {path.stem for path in (reproduced / "parts").iterdir()}
@@ -82,14 +81,14 @@ def test_all_that_was_missing_is_made_but_what_needs_data(reproduced, tmp_path):
     assert parts <= lacked
 
 
-def test_what_is_missing_for_want_of_data_is_told(reproduced):
-    body = chapters(page_of(reproduced / "report"))["fig5"]
+def test_runs_missing_for_lack_of_data_are_reported(reproduced):
+    body = sections(page_of(reproduced / "report"))["fig5"]
     assert "no rows yet: l2p-lite-seed0" in body
     assert "give --data" in body
     assert "L2P-lite" not in "".join(re.findall(r"<svg.*?</svg>", body, re.DOTALL))
 
 
-def test_no_file_holds_a_number_that_is_none(reproduced):
+def test_no_file_holds_nan(reproduced):
     def refuse(word: str) -> None:
         raise AssertionError(word)
 
@@ -105,16 +104,17 @@ def test_no_file_holds_a_number_that_is_none(reproduced):
             assert not re.search(r"\bnan\b", text, re.IGNORECASE), path
 
 
-def test_all_on_disk_is_text_but_checkpoints_and_pictures(reproduced):
+def test_all_files_are_text_except_checkpoints_and_pictures(reproduced):
     for path in reproduced.rglob("*"):
         if path.is_file() and path.name != "checkpoint.npz" and path.suffix != ".png":
             assert "\0" not in path.read_text("utf-8"), path
 
 
-def test_a_second_call_learns_nothing_and_is_quick(reproduced, tmp_path, command, monkeypatch):
+def test_a_second_call_trains_nothing_and_is_quick(reproduced, tmp_path, command, monkeypatch):
     monkeypatch.delenv("EVERLEARN_DATA", raising=False)
     shutil.copytree(reproduced, tmp_path / "tiny")
-    before, began = kept(tmp_path / "tiny"), process_time()
+    before = kept(tmp_path / "tiny")
+    began = process_time()
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")}
     told = command("reproduce", "all", *TINY, "--out", tmp_path)
     assert told.code == 0
@@ -132,11 +132,8 @@ def test_a_report_of_the_folder_is_the_same_page(reproduced, tmp_path, command):
         assert (tmp_path / name).read_bytes() == (reproduced / "report" / name).read_bytes()
 
 
-def test_with_data_there_is_a_line_of_l2p(reproduced, tmp_path, command):
-    try:
-        data = data_folder(os.environ.get("EVERLEARN_DATA") or BESIDE)
-    except FileNotFoundError as error:
-        pytest.skip(f"needs MNIST and Fashion-MNIST: {error}")
+def test_with_data_l2p_is_drawn(reproduced, tmp_path, command):
+    data = data_file("MNIST").parent
     for name in ("dcl-plus-seed0", "fine-tuning-seed0"):
         shutil.copytree(reproduced / name, tmp_path / "tiny" / name)
     told = command("reproduce", "fig5", *TINY, "--out", tmp_path, "--data", data)
@@ -146,12 +143,12 @@ def test_with_data_there_is_a_line_of_l2p(reproduced, tmp_path, command):
         "fine-tuning-seed0",
         "l2p-lite-seed0",
     ]
-    body = chapters(page_of(tmp_path / "tiny" / "report-fig5"))["fig5"]
+    body = sections(page_of(tmp_path / "tiny" / "report-fig5"))["fig5"]
     assert "no rows yet" not in body
     assert "L2P-lite" in "".join(re.findall(r"<svg.*?</svg>", body, re.DOTALL))
 
 
-def test_a_figure_killed_in_the_middle_ends_in_the_same_rows(reproduced, tmp_path, command):
+def test_a_killed_reproduction_resumes_to_the_same_rows(reproduced, tmp_path, command):
     # Two runs are finished, the third is being learned, and others are not begun.
     first, second, third, *others = (
         trial.folder(0) for trial in fig4_replay.SETTINGS[SMALL].trials
@@ -168,7 +165,8 @@ def test_a_figure_killed_in_the_middle_ends_in_the_same_rows(reproduced, tmp_pat
     assert begun >= {first, second, third}
     assert others[-1] not in begun
     assert command(*words).code == 0
-    ended, unbroken = rows_of(tmp_path / "tiny"), rows_of(reproduced)
+    ended = rows_of(tmp_path / "tiny")
+    unbroken = rows_of(reproduced)
     assert set(ended) == {first, second, third, *others}
     assert ended == {name: unbroken[name] for name in ended}
     assert (tmp_path / "tiny" / "report-fig4" / "index.html").exists()

@@ -1,4 +1,4 @@
-"""EXPERIMENTS: every entry is whole, can be built at every scale, and draws what little is there."""
+"""EXPERIMENTS: every entry is complete, valid at every scale, and draws an empty folder."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import Any
 
 import pytest
 
-from everlearn.exam import check_exams
-from everlearn.experiments import EXPERIMENTS, find_experiment, names_of
-from everlearn.experiments.found import at_scale
-from everlearn.experiments.lab import Lab
-from everlearn.experiments.scales import SCALES, find_scale
-from everlearn.experiments.trial import PAPER, SMALL, Trial
+from everlearn.core.json_values import to_json_value
+from everlearn.core.settings import change_settings, list_settings
+from everlearn.evaluation import check_plan
+from everlearn.experiments import EXPERIMENTS, find_experiment, result_names
+from everlearn.experiments.framework.results_folder import at_scale
+from everlearn.experiments.framework.runner import Runner
+from everlearn.experiments.framework.scales import SCALES, find_scale
+from everlearn.experiments.framework.trial import PAPER, SMALL, Trial
 from everlearn.methods import build, find_method
 from everlearn.report.verdict import VERDICTS
-from everlearn.results.plain import plain
-from everlearn.settings import change_settings, list_settings
+
+pytestmark = pytest.mark.integration
 
 pytest.importorskip("matplotlib")
 
 NAMES = list(EXPERIMENTS)
 NOT_OURS = ("not measured", "not asked")
 
-# Draws every experiment from empty folders where neither torch nor numba can be had.
+# Draws every experiment from an empty folder without torch and numba.
 DRAW = """
 import json, sys
 from pathlib import Path
@@ -38,14 +40,14 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 from everlearn.experiments import EXPERIMENTS
-from everlearn.experiments.found import Found
+from everlearn.experiments.framework.results_folder import ResultsFolder
 
 drawn = {}
 for scale in ("tiny", "small", "paper"):
     for name, module in EXPERIMENTS.items():
-        chapter = module.figure(Found(Path(sys.argv[1]), scale))
-        shown = [*chapter.figures, *chapter.tables, *chapter.pictures, *chapter.runs, *chapter.parts]
-        drawn[f"{scale} {name}"] = [list(chapter.verdicts), list(chapter.missing), len(shown)]
+        result = module.figure(ResultsFolder(Path(sys.argv[1]), scale))
+        shown = [*result.figures, *result.tables, *result.pictures, *result.runs, *result.measurements]
+        drawn[f"{scale} {name}"] = [list(result.verdicts), list(result.missing), len(shown)]
 print(json.dumps(drawn))
 """
 
@@ -61,8 +63,8 @@ def different_at(scale: str) -> list[Trial]:
     return list({trial.name: trial for trial in trials_at(scale)}.values())
 
 
-def settings_of(trial: Trial, lab: Lab) -> dict[str, Any]:
-    return {**lab.preset_of(trial).settings_of(trial.method), **trial.settings}
+def settings_of(trial: Trial, runner: Runner) -> dict[str, Any]:
+    return {**runner.preset_of(trial).settings_of(trial.method), **trial.settings}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_says_what_it_is_and_what_it_costs(name):
+def test_every_experiment_has_a_title_a_claim_and_a_cost(name):
     module = EXPERIMENTS[name]
     words = [module.TITLE, module.SOURCE, module.CLAIM, module.COST[SMALL], module.COST[PAPER]]
     assert all(isinstance(text, str) and text.strip() for text in words)
@@ -86,12 +88,12 @@ def test_an_experiment_says_what_it_is_and_what_it_costs(name):
     assert callable(module.figure)
 
 
-def test_no_two_experiments_have_one_title():
+def test_titles_are_unique():
     titles = [module.TITLE for module in EXPERIMENTS.values()]
     assert len(set(titles)) == len(titles)
 
 
-def test_unknown_names_are_answered_with_the_known_ones():
+def test_unknown_names_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown experiment 'fig99'; known: all, .*fig4"):
         find_experiment("fig99")
     with pytest.raises(ValueError, match="unknown scale 'huge'; known: tiny, small, paper"):
@@ -99,7 +101,7 @@ def test_unknown_names_are_answered_with_the_known_ones():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_trials_of_one_name_are_the_same_but_for_seeds(scale):
+def test_trials_of_the_same_name_differ_only_in_seeds(scale):
     found: dict[str, Trial] = {}
     for trial in trials_at(scale):
         alike = trial._replace(seeds=())
@@ -108,41 +110,41 @@ def test_trials_of_one_name_are_the_same_but_for_seeds(scale):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scale", [SMALL, PAPER])
-def test_a_figure_calls_no_two_of_its_lines_the_same(name, scale):
+def test_labels_within_a_figure_are_unique(name, scale):
     trials = EXPERIMENTS[name].SETTINGS[scale].trials
     called = [(trial.title, trial.stream.get("scenario"), trial.base) for trial in trials]
     assert len(set(called)) == len(called)
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_numbers_of_an_experiment_are_plain(scale):
+def test_options_of_an_experiment_are_plain_values(scale):
     for module in EXPERIMENTS.values():
-        plain(dict(at_scale(module.SETTINGS, scale).numbers), "numbers")
+        to_json_value(dict(at_scale(module.SETTINGS, scale).options), "numbers")
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_trial_has_settings_a_stream_and_exams_that_are_allowed(scale, tmp_path, latents):
-    lab = Lab(tmp_path, scale, "cpu")
+def test_every_trial_has_valid_settings_stream_and_plan(scale, tmp_path, latents):
+    runner = Runner(tmp_path, scale, "cpu")
     for trial in different_at(scale):
-        stream = lab.stream(trial)
+        stream = runner.stream(trial)
         own = change_settings(
-            find_method(trial.method).settings(), settings_of(trial, lab), trial.method
+            find_method(trial.method).settings(), settings_of(trial, runner), trial.method
         )
-        check_exams(stream, replace(lab.preset_of(trial).plan, **trial.plan))
+        check_plan(stream, replace(runner.preset_of(trial).plan, **trial.plan))
         assert not stream.online or list_settings(own)["epochs"] == 1, trial.name
 
 
 @pytest.mark.parametrize("scale", ["tiny", "small"])
 def test_every_trial_of_a_small_scale_can_be_built(scale, tmp_path):
-    lab = Lab(tmp_path, scale, "cpu")
+    runner = Runner(tmp_path, scale, "cpu")
     for trial in different_at(scale):
         if trial.method != "l2p-lite":  # its weights are made by fig5
-            build(trial.method, lab.stream(trial), "cpu", **settings_of(trial, lab))
+            build(trial.method, runner.stream(trial), "cpu", **settings_of(trial, runner))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scale", SCALES)
-def test_an_empty_folder_gives_verdicts_that_say_so(empty, scale, name):
+def test_an_empty_folder_gives_no_comparable_verdict(empty, scale, name):
     verdicts, missing, shown = empty[f"{scale} {name}"]
     assert verdicts
     assert shown == 0
@@ -154,7 +156,7 @@ def test_an_empty_folder_gives_verdicts_that_say_so(empty, scale, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("scale", SCALES)
-def test_what_is_missing_is_named_once_as_it_is_made(empty, scale, name):
+def test_missing_results_are_named_once_and_as_only_accepts_them(empty, scale, name):
     _, missing, _ = empty[f"{scale} {name}"]
     assert len(set(missing)) == len(missing)
-    assert set(missing) == names_of(EXPERIMENTS[name], scale)  # what --only takes
+    assert set(missing) == result_names(EXPERIMENTS[name], scale)  # what --only takes

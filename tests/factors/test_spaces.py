@@ -1,4 +1,4 @@
-"""The algebra of factor spaces: what is sampled belongs, what is listed is all there is."""
+"""The algebra of factor spaces: samples are members, and lists are complete."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everlearn.factors import (
-    UNIFORMS,
+    UNIFORMS_PER_SAMPLE,
+    Difference,
     Interval,
-    Minus,
     Mixture,
     Product,
     Space,
@@ -31,16 +31,16 @@ mixtures = st.lists(products, min_size=1, max_size=3).map(
 
 
 def _draws(count: int = 200) -> np.ndarray:
-    return np.random.default_rng(1).random((count, UNIFORMS))
+    return np.random.default_rng(1).random((count, UNIFORMS_PER_SAMPLE))
 
 
 @given(st.one_of(products, mixtures))
-def test_what_is_sampled_belongs(space: Space):
+def test_samples_are_members(space: Space):
     assert space.contains(space.sample(_draws())).all()
 
 
 @given(products)
-def test_points_are_all_different_members(space: Product):
+def test_points_are_distinct_members_and_complete(space: Product):
     if space.size is None:
         with pytest.raises(ValueError, match="finite space"):
             space.points()
@@ -51,41 +51,41 @@ def test_points_are_all_different_members(space: Product):
     assert space.contains(points).all()
 
 
-def test_minus_and_its_rest_part_the_whole():
-    whole = grid_space(4)
-    hole = Product(
+def test_difference_and_its_complement_partition_the_space():
+    base = grid_space(4)
+    excluded = Product(
         scale=Interval(0.7, 2), orientation=Interval(0, 3), x=Interval(-1, 2), y=Interval(-1, 2)
     )
-    left = Minus(whole, hole)
-    rest = Minus(whole, left)
-    assert left.size + rest.size == whole.size
+    left = Difference(base, excluded)
+    rest = Difference(base, left)
+    assert left.size + rest.size == base.size
     assert rest.size == 2 * 2 * 4 * 4
-    everything = whole.points()
+    everything = base.points()
     assert (left.contains(everything) ^ rest.contains(everything)).all()
-    assert (rest.contains(everything) == hole.contains(everything)).all()
+    assert (rest.contains(everything) == excluded.contains(everything)).all()
 
 
-def test_minus_never_draws_from_the_hole():
-    hole = continuous_space()
-    hole = Product(hole.color, Interval(0.5, 0.9), hole.orientation, hole.x, hole.y)
-    left = Minus(continuous_space(), hole)
+def test_difference_never_samples_the_excluded_space():
+    base = continuous_space()
+    excluded = Product(base.color, Interval(0.5, 0.9), base.orientation, base.x, base.y)
+    left = Difference(base, excluded)
     drawn = left.sample(_draws(2000))
     assert drawn.scale.min() >= 0.9
     assert np.histogram(drawn.scale, 5, (0.9, 1.0))[0].min() > 250
 
 
-def test_minus_with_nothing_left_says_so():
-    with pytest.raises(ValueError, match="hole smaller"):
-        Minus(continuous_space(), continuous_space()).sample(_draws(3))
+def test_sampling_an_empty_difference_raises():
+    with pytest.raises(ValueError, match="excluded space smaller"):
+        Difference(continuous_space(), continuous_space()).sample(_draws(3))
 
 
-def test_a_mixture_is_drawn_by_its_weights():
+def test_mixture_samples_components_by_weight():
     low, high = Product(scale=Values((0.5,))), Product(scale=Values((1.0,)))
     drawn = Mixture((low, high), (3, 1)).sample(_draws(8000))
     assert abs((drawn.scale == 0.5).mean() - 0.75) < 0.02
 
 
-def test_a_mixture_of_mixtures_draws_evenly_within():
+def test_nested_mixtures_sample_uniformly_within_components():
     parts = [Product(scale=Values((float(v),))) for v in range(1, 5)]
     inner = Mixture(tuple(parts[:2]), (1, 1))
     outer = Mixture((inner, Mixture(tuple(parts[2:]), (1, 1))), (1, 1))
@@ -93,7 +93,7 @@ def test_a_mixture_of_mixtures_draws_evenly_within():
     assert np.abs(shares - 0.25).max() < 0.02
 
 
-def test_a_mixture_ties_factors_together():
+def test_mixture_correlates_factors():
     tied = Mixture(
         tuple(Product(scale=Values((v,)), x=Values((v,))) for v in (0.5, 0.75, 1.0)), (1, 1, 1)
     )
@@ -108,12 +108,12 @@ def test_values_must_be_distinct_finite_numbers(values):
 
 
 @pytest.mark.parametrize("ends", [(1, 1), (2, 1), (0, float("inf")), (0, None)])
-def test_an_interval_needs_two_ends_in_order(ends):
+def test_interval_ends_must_be_finite_and_in_order(ends):
     with pytest.raises((ValueError, TypeError)):
         Interval(*ends)
 
 
 @pytest.mark.parametrize("weights", [(), (1, 2), (0,), (-1,), (float("nan"),)])
-def test_a_mixture_needs_a_positive_weight_a_part(weights):
+def test_mixture_needs_one_positive_weight_per_component(weights):
     with pytest.raises(ValueError, match="weight"):
         Mixture((Product(),), weights)

@@ -1,4 +1,4 @@
-"""Merged prototypes are those of the pooled vectors."""
+"""Merged prototypes equal those of the pooled vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from everlearn.memory import Prototypes
 
 
-def some(count, size=6, classes=5, seed=0):
+def random_vectors(count, size=6, classes=5, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, classes, count)
     return labels, torch.from_numpy(rng.normal(size=(count, size)).astype(np.float32))
@@ -21,20 +21,20 @@ def prototypes_of(labels, vectors):
     return prototypes
 
 
-def test_means_and_counts_are_those_of_a_loop():
-    labels, vectors = some(200)
+def test_means_and_counts_agree_with_a_loop():
+    labels, vectors = random_vectors(200)
     prototypes = Prototypes(6)
     for start in range(0, 200, 30):
         prototypes.add(labels[start : start + 30], vectors[start : start + 30])
     assert prototypes.labels == [0, 1, 2, 3, 4]
     for row, label in enumerate(prototypes.labels):
-        own = vectors.numpy()[labels == label].astype(np.float64)
-        assert prototypes.counts[row] == len(own)
-        assert (prototypes.means()[row].numpy() == own.mean(0).astype(np.float32)).all()
+        members = vectors.numpy()[labels == label].astype(np.float64)
+        assert prototypes.counts[row] == len(members)
+        assert (prototypes.means()[row].numpy() == members.mean(0).astype(np.float32)).all()
 
 
-def test_s18_merging_equals_pooling():
-    parts = [some(300, classes=8, seed=seed) for seed in range(5)]
+def test_merging_equals_pooling():
+    parts = [random_vectors(300, classes=8, seed=seed) for seed in range(5)]
     merged = Prototypes(6)
     for labels, vectors in parts:
         merged.merge(prototypes_of(labels, vectors))
@@ -45,7 +45,7 @@ def test_s18_merging_equals_pooling():
     assert (merged.means() - pooled.means()).abs().max() <= 2**-23
 
 
-def test_merging_by_hand():
+def test_merge_of_a_hand_calculation():
     one = prototypes_of([3, 3, 3], torch.tensor([[1.0], [2.0], [3.0]]))
     two = prototypes_of([3, 8], torch.tensor([[6.0], [5.0]]))
     one.merge(two)
@@ -56,18 +56,18 @@ def test_merging_by_hand():
     assert two.counts.tolist() == [1, 1]
 
 
-def test_s18_a_class_is_sent_in_4_d_plus_1_bytes():
+def test_bytes_are_4_times_d_plus_1_per_class():
     prototypes = prototypes_of([1, 2, 2], torch.zeros(3, 10))
     sent = prototypes.means().numpy().nbytes + prototypes.counts.int().numpy().nbytes
     assert prototypes.bytes == sent == 2 * 4 * (10 + 1)
 
 
-def test_the_nearest_mean_answers():
-    labels, vectors = some(100)
+def test_predict_returns_the_nearest_mean():
+    labels, vectors = random_vectors(100)
     prototypes = prototypes_of(labels * 10, vectors)
-    _, queries = some(50, seed=1)
-    apart = queries.double()[:, None] - prototypes.means().double()
-    expected = [prototypes.labels[place] for place in apart.square().sum(2).argmin(1)]
+    _, queries = random_vectors(50, seed=1)
+    difference = queries.double()[:, None] - prototypes.means().double()
+    expected = [prototypes.labels[row] for row in difference.square().sum(2).argmin(1)]
     assert prototypes.predict(queries).tolist() == expected
 
 
@@ -76,7 +76,7 @@ def test_ties_go_to_the_smaller_label():
     assert prototypes.predict(torch.tensor([[0.0], [2.0]])).tolist() == [4, 6]
 
 
-def test_wrong_vectors_are_refused():
+def test_invalid_vectors_are_rejected():
     prototypes = Prototypes(3)
     with pytest.raises(ValueError, match="no prototypes yet"):
         prototypes.predict(torch.zeros(1, 3))
@@ -84,6 +84,6 @@ def test_wrong_vectors_are_refused():
         prototypes.add([1, 2], torch.zeros(2, 4))
     with pytest.raises(ValueError, match="found 1 labels for 2 vectors"):
         prototypes.add([1], torch.zeros(2, 3))
-    with pytest.raises(ValueError, match="size 3 here and 4 there"):
+    with pytest.raises(ValueError, match="size 3 here and 4 in the other"):
         prototypes.merge(Prototypes(4))
     assert len(prototypes) == 0

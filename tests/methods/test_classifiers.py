@@ -15,10 +15,10 @@ from everlearn.methods import METHODS, build, find_method
 from everlearn.methods.joint import mixed_batches
 from everlearn.stream import Gaussians
 
-from .conftest import assert_goes_on, learn, same_net
+from .conftest import assert_resumes, learn, same_net
 
 SMALL = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1}
-LONG = SMALL | {"epochs": 10, "rate": 3e-3, "final_rate": 1e-4}
+LONG = SMALL | {"epochs": 10, "learning_rate": 3e-3, "final_learning_rate": 1e-4}
 STREAM = Stream(
     seed=1,
     tasks=3,
@@ -47,33 +47,36 @@ def test_fine_tuning_learns_the_last_task_and_forgets_the_first() -> None:
 
 @pytest.mark.slow
 def test_joint_training_keeps_the_first_task() -> None:
-    learner = learn(build("joint", STREAM, "cpu", **LONG, every=2), [STREAM[0], STREAM[1]])
+    learner = learn(build("joint", STREAM, "cpu", **LONG, retrain_every=2), [STREAM[0], STREAM[1]])
     assert min(accuracy(learner, 0), accuracy(learner, 1)) > 0.8
 
 
-@pytest.mark.slow
-def test_joint_training_does_not_depend_on_what_it_learned_before() -> None:
+@pytest.mark.integration
+def test_joint_training_from_scratch_forgets_its_last_weights() -> None:
     long = learn(build("joint", STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
-    late = learn(build("joint", STREAM, "cpu", **SMALL, every=2), [STREAM[0], STREAM[1]])
+    late = learn(build("joint", STREAM, "cpu", **SMALL, retrain_every=2), [STREAM[0], STREAM[1]])
     assert same_net(long, late)
 
 
-def test_joint_training_begins_with_a_fresh_optimiser_even_where_others_keep_theirs() -> None:
-    points, pace = Gaussians(tasks=2), {"net": "mlp", "optimizer": "sgd", "fresh": False}
-    long = learn(build("joint", points, "cpu", **pace), points)
-    late = learn(build("joint", points, "cpu", **pace, every=2), points)
+def test_joint_training_resets_its_optimizer() -> None:
+    points, schedule = (
+        Gaussians(tasks=2),
+        {"net": "mlp", "optimizer": "sgd", "reset_optimizer": False},
+    )
+    long = learn(build("joint", points, "cpu", **schedule), points)
+    late = learn(build("joint", points, "cpu", **schedule, retrain_every=2), points)
     assert same_net(long, late)
 
 
-@pytest.mark.slow
-def test_joint_trains_every_so_many_tasks_and_after_the_last() -> None:
-    learner = build("joint", STREAM, "cpu", **SMALL, every=2)
+@pytest.mark.integration
+def test_joint_retrains_every_n_tasks_and_after_the_last() -> None:
+    learner = build("joint", STREAM, "cpu", **SMALL, retrain_every=2)
     steps = [sum(1 for _ in learner.learn(task)) for task in STREAM]
     assert steps[0] == 0
     assert 0 < steps[1] < steps[2]
 
 
-def test_mixed_batches_hold_every_row_of_every_task_once_an_epoch() -> None:
+def test_mixed_batches_hold_every_row_once_per_epoch() -> None:
     tasks = [STREAM[0], STREAM[1]]
     size = 10
     batches = list(mixed_batches(tasks, size, 2, "cpu"))
@@ -101,15 +104,15 @@ def test_mixed_batches_carry_the_labels_of_their_images() -> None:
         assert [truth[image.numpy().tobytes()] for image in images] == labels.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
-def test_a_loaded_state_goes_on_to_the_same_bits(name: str) -> None:
-    assert_goes_on(partial(build, name, STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
+def test_resumes_bit_for_bit(name: str) -> None:
+    assert_resumes(partial(build, name, STREAM, "cpu", **SMALL), [STREAM[0], STREAM[1]])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["fine-tuning", "joint"])
-def test_answers_are_classes_that_were_met(name: str) -> None:
+def test_predictions_are_seen_classes(name: str) -> None:
     stream = STREAM.with_changes(first_class=100)
     learner = build(name, stream, "cpu", **SMALL)
     images = stream[0].test.batch(slice(None)).images
@@ -119,10 +122,10 @@ def test_answers_are_classes_that_were_met(name: str) -> None:
     assert set(learner.predict(images, [101, 103]).tolist()) <= {101, 103}
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_an_optimiser_that_starts_afresh_is_not_stored(fresh: bool) -> None:
-    learner = build("fine-tuning", STREAM, "cpu", **SMALL, fresh=fresh)
-    assert bool(learner.state()["optimizer"]) is not fresh
+@pytest.mark.parametrize("reset_optimizer", [False, True])
+def test_state_of_a_reset_optimizer_is_not_stored(reset_optimizer: bool) -> None:
+    learner = build("fine-tuning", STREAM, "cpu", **SMALL, reset_optimizer=reset_optimizer)
+    assert bool(learner.state()["optimizer"]) is not reset_optimizer
 
 
 def test_joint_refuses_an_online_stream() -> None:
@@ -130,13 +133,13 @@ def test_joint_refuses_an_online_stream() -> None:
         build("joint", STREAM.with_changes(online=True), "cpu")
 
 
-def test_an_endless_stream_has_no_head_to_allocate() -> None:
-    with pytest.raises(ValueError, match="an endless stream has no last one; give it an end"):
+def test_classifiers_refuse_an_endless_stream() -> None:
+    with pytest.raises(ValueError, match="the stream is endless; give it an end"):
         build("fine-tuning", STREAM.with_changes(tasks=None), "cpu")
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_images_of_whole_numbers_are_refused(name: str) -> None:
+def test_integer_images_are_refused(name: str) -> None:
     stream = STREAM.with_changes(canvas=replace(STREAM.canvas, dtype="uint8"))
     with pytest.raises(ValueError, match="dtype float32, found uint8"):
         build(name, stream, "cpu")

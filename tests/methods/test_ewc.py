@@ -11,17 +11,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, log_softmax
 
 from everlearn import Canvas, Stream
+from everlearn.core.settings import change_settings
 from everlearn.methods import ewc
-from everlearn.nets import build_net, fisher
-from everlearn.settings import change_settings
+from everlearn.nets import build_net
+from everlearn.training import fisher
 
 from .conftest import (
     STREAM,
-    STUDY,
     TOY,
-    assert_goes_on,
-    assert_nothing_pulls,
-    assert_plain_first,
+    TRAIN,
+    assert_first_task_is_fine_tuning,
+    assert_no_penalty,
+    assert_resumes,
     learn,
     same,
     same_net,
@@ -36,20 +37,20 @@ PICTURES = Stream(
 
 
 def make(stream: Any = STREAM, **changes: Any) -> ewc.EWC:
-    return ewc.EWC(stream, change_settings(ewc.Settings(), STUDY | changes, "ewc"), "cpu")
+    return ewc.EWC(stream, change_settings(ewc.Settings(), TRAIN | changes, "ewc"), "cpu")
 
 
 def measure(net: Any, own: list[Tensor], task: Any, samples: int, labels: str) -> list[Tensor]:
     """The Fisher information, image by image."""
-    batch, chance = fisher.draw(task, samples, "cpu")
-    drawn = fisher.sample(net(batch.images).detach(), chance)
+    batch, uniforms = fisher.draw_samples(task, samples, "cpu")
+    drawn = fisher.sample_labels(net(batch.images).detach(), uniforms)
     found = [torch.zeros_like(w) for w in own]
     for image, unit in zip(
         batch.images, drawn if labels == "sampled" else batch.labels, strict=True
     ):
-        slopes = torch.autograd.grad(log_softmax(net(image[None]), 1)[0, unit], own)
-        for total, slope in zip(found, slopes, strict=True):
-            total += slope.square() / len(batch.labels)
+        gradients = torch.autograd.grad(log_softmax(net(image[None]), 1)[0, unit], own)
+        for total, gradient in zip(found, gradients, strict=True):
+            total += gradient.square() / len(batch.labels)
     return found
 
 
@@ -78,64 +79,66 @@ def plain_loop(strength: float, decay: float | None, samples: int, labels: str) 
 
 
 @pytest.mark.parametrize(("decay", "labels"), [(None, "sampled"), (0.9, "sampled"), (None, "true")])
-def test_it_is_the_plain_loop(decay: float | None, labels: str) -> None:
-    learner = learn(make(strength=100.0, decay=decay, labels=labels, samples=30), STREAM)
+def test_matches_a_plain_loop(decay: float | None, labels: str) -> None:
+    learner = learn(
+        make(strength=100.0, decay=decay, fisher_labels=labels, fisher_samples=30), STREAM
+    )
     plain = plain_loop(100.0, decay, 30, labels)
     for one, two in zip(weights(learner), plain, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
-def test_b3_right_after_a_task_nothing_pulls(decay: float | None) -> None:
+def test_penalty_is_zero_right_after_a_task(decay: float | None) -> None:
     learner = learn(make(decay=decay), [STREAM[0]])
-    assert learner.anchor.importance.all.any()
-    assert_nothing_pulls(learner)
+    assert learner.penalty.importance.flat.any()
+    assert_no_penalty(learner)
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
-def test_b14_the_first_task_is_fine_tuning_to_the_bit(decay: float | None) -> None:
-    assert_plain_first(make(strength=100.0, decay=decay), STREAM, STUDY)
+def test_first_task_equals_fine_tuning(decay: float | None) -> None:
+    assert_first_task_is_fine_tuning(make(strength=100.0, decay=decay), STREAM, TRAIN)
 
 
 @pytest.mark.parametrize("decay", [None, 0.9])
-def test_a_loaded_state_goes_on_to_the_same_bits(decay: float | None) -> None:
-    whole, second = assert_goes_on(partial(make, decay=decay), STREAM)
-    assert same(second.state()["anchor"].values(), whole.state()["anchor"].values())
+def test_resumes_bit_for_bit(decay: float | None) -> None:
+    whole, second = assert_resumes(partial(make, decay=decay), STREAM)
+    assert same(second.state()["penalty"].values(), whole.state()["penalty"].values())
 
 
-def test_a_net_of_convolutions_is_held_too_and_goes_on_to_the_same_bits() -> None:
-    changes = {"net": "convnet-pooled", "samples": 20, "strength": 100.0}
+def test_penalizes_convolutions_and_resumes() -> None:
+    changes = {"net": "convnet-pooled", "fisher_samples": 20, "strength": 100.0}
     first, second = learn(make(PICTURES, **changes), [PICTURES[0]]), make(PICTURES, **changes)
     second.load_state(first.state())
-    assert all(part.any() for part in first.anchor.importance.parts)
+    assert all(part.any() for part in first.penalty.importance.views)
     whole = learn(make(PICTURES, **changes), PICTURES)
     assert same_net(learn(second, [PICTURES[1]]), whole)
 
 
-def test_what_is_kept_does_not_grow_with_tasks() -> None:
+def test_state_does_not_grow_with_tasks() -> None:
     sizes = [
-        sum(part.numel() for part in learn(make(), tasks).state()["anchor"].values())
+        sum(part.numel() for part in learn(make(), tasks).state()["penalty"].values())
         for tasks in ([STREAM[0]], STREAM)
     ]
     assert sizes[0] == sizes[1]
 
 
-def test_classes_not_met_take_no_part_where_the_softmax_leaves_them_out() -> None:
-    learner = learn(make(unmet=False), [STREAM[0]])
-    head = learner.anchor.importance.parts[-1]  # biases of the outputs
+def test_unseen_classes_have_no_fisher_information() -> None:
+    learner = learn(make(include_unseen=False), [STREAM[0]])
+    head = learner.penalty.importance.views[-1]  # biases of the outputs
     assert head[:2].all()
     assert not head[2:].any()
 
 
-def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown labels 'best'; known: sampled, true"):
-        make(labels="best")
+def test_settings_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="unknown fisher_labels 'best'; known: sampled, true"):
+        make(fisher_labels="best")
     with pytest.raises(ValueError, match="decay must lie in"):
         make(decay=1.5)
-    with pytest.raises(ValueError, match="samples must lie in"):
-        make(samples=0)
+    with pytest.raises(ValueError, match="fisher_samples must lie in"):
+        make(fisher_samples=0)
 
 
-@pytest.mark.slow
-def test_b12_a_weak_hold_does_not_keep_the_toy_stream() -> None:
+@pytest.mark.integration
+def test_a_weak_penalty_forgets_the_toy_stream() -> None:
     assert toy_accuracy(partial(make, **TOY, decay=0.9), range(3)) <= 0.30

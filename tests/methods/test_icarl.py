@@ -12,24 +12,24 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from everlearn import Canvas, Stream
-from everlearn.memory import draw_rows
+from everlearn.core.settings import change_settings
+from everlearn.memory import draw_replay_rows
 from everlearn.methods.icarl import ICaRL, Settings
-from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
 
 from .conftest import learn, same_net, toy_accuracy
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 SMALL = {
-    "final_rate": None,
-    "fresh": False,
+    "final_learning_rate": None,
+    "reset_optimizer": False,
     "net": "mlp",
     "optimizer": "sgd",
-    "rate": 0.05,
+    "learning_rate": 0.05,
     "batch_size": 16,
     "epochs": 2,
-    "memory": 21,
+    "buffer_size": 21,
 }
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
 PICTURES = Stream(
@@ -52,16 +52,16 @@ def slow_loss(logits: Tensor, labels: Tensor, before: Tensor, old: int, met: int
     return total / len(labels)
 
 
-@pytest.mark.parametrize("unmet", [False, True])
-def test_it_is_a_plain_loop_over_new_images_and_exemplars(unmet: bool) -> None:
-    learner = make(unmet=unmet, recalled=7, epochs=1)
-    net = deepcopy(learner.student.net)
+@pytest.mark.parametrize("include_unseen", [False, True])
+def test_matches_a_plain_loop(include_unseen: bool) -> None:
+    learner = make(include_unseen=include_unseen, replay_batch_size=7, epochs=1)
+    net = deepcopy(learner.trainer.net)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     for task in (POINTS[0], POINTS[1]):
         teacher, used, old = deepcopy(net), learner.exemplars.used, 2 * task.index
-        met = 6 if unmet else old + 2
-        rows = used[draw_rows(POINTS.seed, task.index, len(used), 5, 7)] if old else None
-        kept = learner.buffer.state()["images"].clone(), learner.buffer.state()["units"].clone()
+        met = 6 if include_unseen else old + 2
+        rows = used[draw_replay_rows(POINTS.seed, task.index, len(used), 5, 7)] if old else None
+        kept = learner.buffer.state()["images"].clone(), learner.buffer.state()["targets"].clone()
         for step, (loss, batch) in enumerate(
             zip(learner.learn(task), task.batches(16), strict=True)
         ):
@@ -76,15 +76,15 @@ def test_it_is_a_plain_loop_over_new_images_and_exemplars(unmet: bool) -> None:
             slow.backward()
             optimizer.step()
             torch.testing.assert_close(loss, slow.detach(), rtol=1e-4, atol=1e-5)
-    for a, b in zip(learner.student.net.parameters(), net.parameters(), strict=True):
+    for a, b in zip(learner.trainer.net.parameters(), net.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_old_outputs_do_not_move_while_the_net_is_its_own_teacher() -> None:
+def test_distillation_is_zero_while_the_net_equals_its_teacher() -> None:
     learner = learn(make(momentum=0.0), [POINTS[0]])
-    before = learner.student.net.head.weight.detach().clone()
+    before = learner.trainer.net.head.weight.detach().clone()
     next(learner.learn(POINTS[1]))
-    after = learner.student.net.head.weight.detach()
+    after = learner.trainer.net.head.weight.detach()
     torch.testing.assert_close(after[:2], before[:2], rtol=0, atol=1e-7)
     assert not torch.allclose(after[2:4], before[2:4])
     assert torch.equal(after[4:], before[4:])
@@ -92,18 +92,18 @@ def test_old_outputs_do_not_move_while_the_net_is_its_own_teacher() -> None:
 
 def nearest(learner: ICaRL, images: Tensor) -> Tensor:
     """Algorithm 1, class by class."""
-    net, units = learner.student.net, learner.exemplars.state()["units"]
+    net, targets = learner.trainer.net, learner.exemplars.state()["targets"]
     with torch.no_grad():
         seen = normalize(net.features(images), dim=1)
         means = []
         for label in range(6):
-            rows = (units == label).nonzero()[:, 0]
+            rows = (targets == label).nonzero()[:, 0]
             own = normalize(net.features(learner.buffer.images(rows)), dim=1).mean(0)
             means.append(own / own.norm() if len(rows) else torch.full((64,), torch.inf))
     return (seen[:, None] - torch.stack(means)).norm(dim=2).argmin(1)
 
 
-def test_it_names_the_nearest_mean_of_exemplars_by_the_net_of_now() -> None:
+def test_predicts_the_nearest_mean_of_the_current_features() -> None:
     learner = learn(make(), [POINTS[0], POINTS[1]])
     images = torch.cat([task.test.batch(slice(None)).images for task in POINTS])
     stale = learner.predict(images)
@@ -114,33 +114,33 @@ def test_it_names_the_nearest_mean_of_exemplars_by_the_net_of_now() -> None:
     assert torch.equal(learner.predict(images), nearest(learner, images))
 
 
-def test_each_class_has_its_share_of_the_memory() -> None:
+def test_classes_share_the_buffer_equally() -> None:
     learner = make()
     for task, share in zip(POINTS, (10, 5, 3), strict=True):
         learn(learner, [task])
-        units = learner.buffer.units(torch.from_numpy(learner.exemplars.used))
-        assert torch.bincount(units).tolist() == [share] * (2 * task.index + 2)
+        targets = learner.buffer.targets(torch.from_numpy(learner.exemplars.used))
+        assert torch.bincount(targets).tolist() == [share] * (2 * task.index + 2)
 
 
-def test_classes_that_come_back_learn_their_labels_and_are_remembered_anew() -> None:
-    settings = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1, "memory": 30}
+def test_returning_classes_learn_their_labels_and_get_new_exemplars() -> None:
+    settings = {"net": "convnet-pooled", "batch_size": 32, "epochs": 1, "buffer_size": 30}
     learner = make(PICTURES, **settings)
     for task in PICTURES:
         learn(learner, [task])
-        assert not learner.past.any()
+        assert not learner.old_classes.any()
         rows = torch.from_numpy(learner.exemplars.used)
-        assert torch.bincount(learner.buffer.units(rows)).tolist() == [10, 10, 10]
+        assert torch.bincount(learner.buffer.targets(rows)).tolist() == [10, 10, 10]
     known = {
         image.numpy().tobytes(): (task.index, int(label))
         for task in PICTURES
         for image, label in zip(*task.train.batch(slice(None))[:2], strict=True)
     }
     found = [known[image.numpy().tobytes()] for image in learner.buffer.images(rows)]
-    assert [label for _, label in found] == learner.buffer.units(rows).tolist()
+    assert [label for _, label in found] == learner.buffer.targets(rows).tolist()
     assert len({task for task, _ in found}) > 1
 
 
-def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
+def test_resumes_bit_for_bit() -> None:
     images = POINTS[0].test.batch(slice(None)).images
     whole, second = learn(make(), POINTS), make()
     assert (second.predict(images) == -1).all()
@@ -152,25 +152,25 @@ def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
         assert torch.equal(kept, second.exemplars.state()[name])
 
 
-def test_classes_without_exemplars_are_not_named() -> None:
+def test_classes_without_exemplars_are_never_predicted() -> None:
     learner, images = make(), POINTS[0].test.batch(slice(None)).images
     assert (learner.predict(images) == -1).all()
     learn(learner, [POINTS[0]])
     assert set(learner.predict(images, [1, 5]).tolist()) == {1}
     assert (learner.predict(images, [5]) == -1).all()
-    assert len(set(learn(make(memory=3), POINTS).predict(images).tolist())) <= 3
+    assert len(set(learn(make(buffer_size=3), POINTS).predict(images).tolist())) <= 3
 
 
-def test_an_online_stream_is_refused() -> None:
+def test_online_streams_are_refused() -> None:
     with pytest.raises(ValueError, match="an online stream shows them once"):
         make(POINTS.with_changes(online=True), epochs=1)
 
 
-@pytest.mark.parametrize("name", ["memory", "recalled"])
+@pytest.mark.parametrize("name", ["buffer_size", "replay_batch_size"])
 def test_settings_out_of_range_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         make(**{name: 0})
 
 
-def test_it_forgets_little_on_the_toy_stream() -> None:
-    assert toy_accuracy(partial(make, batch_size=32, memory=50)) > 0.9
+def test_remembers_the_toy_stream() -> None:
+    assert toy_accuracy(partial(make, batch_size=32, buffer_size=50)) > 0.9

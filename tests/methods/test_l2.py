@@ -8,23 +8,23 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from everlearn.core.settings import change_settings
 from everlearn.methods import l2
 from everlearn.nets import build_net
-from everlearn.settings import change_settings
 
 from .conftest import (
     STREAM,
-    STUDY,
-    assert_goes_on,
-    assert_nothing_pulls,
-    assert_plain_first,
+    TRAIN,
+    assert_first_task_is_fine_tuning,
+    assert_no_penalty,
+    assert_resumes,
     learn,
     weights,
 )
 
 
 def make(**changes: Any) -> l2.L2:
-    return l2.L2(STREAM, change_settings(l2.Settings(), STUDY | changes, "l2"), "cpu")
+    return l2.L2(STREAM, change_settings(l2.Settings(), TRAIN | changes, "l2"), "cpu")
 
 
 def plain_loop(strength: float) -> list[torch.Tensor]:
@@ -44,20 +44,20 @@ def plain_loop(strength: float) -> list[torch.Tensor]:
     return [weight.detach() for weight in own]
 
 
-def test_it_is_the_plain_loop() -> None:
+def test_matches_a_plain_loop() -> None:
     for one, two in zip(weights(learn(make(strength=2.0), STREAM)), plain_loop(2.0), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
 
 
-def test_b3_right_after_a_task_nothing_pulls() -> None:
-    assert_nothing_pulls(learn(make(), [STREAM[0]]))
+def test_penalty_is_zero_right_after_a_task() -> None:
+    assert_no_penalty(learn(make(), [STREAM[0]]))
 
 
-def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    assert_plain_first(make(strength=100.0), STREAM, STUDY)
+def test_first_task_equals_fine_tuning() -> None:
+    assert_first_task_is_fine_tuning(make(strength=100.0), STREAM, TRAIN)
 
 
-def test_a_stronger_hold_keeps_weights_nearer() -> None:
+def test_a_stronger_penalty_keeps_weights_nearer() -> None:
     start, moves = weights(learn(make(), [STREAM[0]])), []
     for strength in (0.0, 1.0, 100.0):
         end = weights(learn(make(strength=strength), [STREAM[0], STREAM[1]]))
@@ -65,10 +65,10 @@ def test_a_stronger_hold_keeps_weights_nearer() -> None:
     assert moves[0] > 2 * moves[1] > 4 * moves[2]
 
 
-def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    assert_goes_on(make, STREAM)
+def test_resumes_bit_for_bit() -> None:
+    assert_resumes(make, STREAM)
 
 
-def test_a_wrong_strength_is_refused() -> None:
+def test_settings_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="strength must lie in"):
         make(strength=-1.0)

@@ -1,4 +1,4 @@
-"""L2P: what is trained, what is chosen, what is masked. B10 is of the specification."""
+"""L2P: what is trained, which prompts are selected, which logits are masked."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import torch
 from torch.nn.functional import cosine_similarity, cross_entropy
 
 from everlearn import Canvas, Stream
-from everlearn.learner import Learner, Pace
-from everlearn.methods.l2p import L2P, Settings, build_l2p, build_lite, confine
-from everlearn.nets.prompted import Prompted
+from everlearn.learner import Learner
+from everlearn.methods.l2p import L2P, Settings, build_l2p, build_lite, mask_logits
+from everlearn.nets.prompted_vit import PromptedViT
 from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, ViT
 from everlearn.nets.vit.weights import save_vit
 from everlearn.nets.weights import digest
+from everlearn.training.schedule import Schedule
 
-from .conftest import assert_goes_on, learn
+from .conftest import assert_resumes, learn
 
 STREAM = Stream(
     seed=1, tasks=3, classes_per_task=2, values_per_factor=2, canvas=Canvas(size=16),
@@ -31,9 +32,9 @@ TRAINED = {"prompts", "keys", "head.weight", "head.bias"}
 
 
 def build(device: str = "cpu", stream: Stream = STREAM, **changes: Any) -> L2P:
-    pace = Pace(batch_size=8, epochs=1, rate=0.03)
-    given = {"pace": pace, "weights": "random", "pool": 6, "length": 2, "top": 3} | changes
-    return build_l2p(stream, Settings(**given), device)
+    schedule = Schedule(batch_size=8, epochs=1, learning_rate=0.03)
+    small = {"weights": "random", "pool_size": 6, "prompt_length": 2, "top_k": 3}
+    return build_l2p(stream, Settings(**{"schedule": schedule} | small | changes), device)
 
 
 def copies(learner: L2P) -> dict[str, torch.Tensor]:
@@ -49,11 +50,11 @@ def pretrained(path: Path, about: dict[str, Any]) -> str:
         return str(save_vit(path, ViT(CONFIGS["vit-test"]), about))
 
 
-def test_it_has_the_verbs_of_a_learner() -> None:
+def test_it_is_a_learner() -> None:
     assert isinstance(build(), Learner)
 
 
-def test_b10_only_prompts_keys_and_head_change() -> None:
+def test_only_prompts_keys_and_head_change() -> None:
     learner = build()
     frozen = {name: value.clone() for name, value in learner.frozen.state_dict().items()}
     before = copies(learner)
@@ -66,10 +67,10 @@ def test_b10_only_prompts_keys_and_head_change() -> None:
     assert all(weight.grad is None for weight in learner.frozen.parameters())
 
 
-def test_b10_each_image_gets_the_prompts_of_its_top_keys() -> None:
+def test_each_image_gets_the_prompts_of_its_nearest_keys() -> None:
     net = build().net
     cosines = torch.randn(20, 6, generator=torch.Generator().manual_seed(0))
-    chosen = net.choose(cosines)
+    chosen = net.select(cosines)
     assert chosen.shape == (20, 3, 6)
     assert torch.equal(chosen.sum(2), torch.ones(20, 3))
     for row, ones in zip(cosines.tolist(), chosen.sum(1), strict=True):
@@ -77,7 +78,7 @@ def test_b10_each_image_gets_the_prompts_of_its_top_keys() -> None:
         assert ones.nonzero().flatten().tolist() == sorted(best)
 
 
-def test_b10_so_many_prompt_tokens_stand_between_class_token_and_patches(
+def test_prompt_tokens_stand_between_the_class_token_and_the_patches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     learner, seen = build(), []
@@ -96,13 +97,13 @@ def test_b10_so_many_prompt_tokens_stand_between_class_token_and_patches(
     assert torch.equal(prompted[:, 7:], plain[:, 1:])
 
 
-def test_b10_logits_outside_the_task_are_impossible_and_others_untouched() -> None:
+def test_logits_outside_a_mask_are_minus_infinity() -> None:
     logits = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    left = confine(logits, torch.tensor([True, False, True]))
+    left = mask_logits(logits, torch.tensor([True, False, True]))
     assert left.tolist() == [[1.0, -torch.inf, 3.0], [4.0, -torch.inf, 6.0]]
 
 
-def test_b10_training_moves_the_outputs_of_the_tasks_own_classes_only() -> None:
+def test_training_moves_only_the_outputs_of_the_tasks_classes() -> None:
     learner = build()
     learn(learner, [STREAM[0]])
     before = copies(learner)
@@ -113,7 +114,7 @@ def test_b10_training_moves_the_outputs_of_the_tasks_own_classes_only() -> None:
         assert moved == [False, False, True, True, False, False]
 
 
-def test_b10_answers_are_not_confined_to_the_last_task() -> None:
+def test_predictions_are_not_limited_to_the_last_task() -> None:
     learner = learn(build(), [STREAM[0], STREAM[1]])
     with torch.no_grad():
         assert learner.net(images()).isfinite().all()
@@ -121,13 +122,16 @@ def test_b10_answers_are_not_confined_to_the_last_task() -> None:
     assert (learner.predict(images()) == 0).all()
 
 
-def test_outputs_and_nearness_are_those_of_a_loop() -> None:
+def test_logits_and_key_match_equal_a_plain_loop() -> None:
     learner = build()
     net, vit = learner.net.eval(), learner.frozen
-    given = torch.nn.functional.interpolate(images()[:5], (32, 32), mode="bilinear", antialias=True)
-    outputs, nears = [], []
+    resized = torch.nn.functional.interpolate(
+        images()[:5], (32, 32), mode="bilinear", antialias=True
+    )
+    outputs = []
+    matches = []
     keys = net.keys.detach()
-    for image in given:
+    for image in resized:
         tokens = vit.tokens(image[None])[0]
         query = vit(image[None])[0]
         cosines = [float(cosine_similarity(query, key, 0)) for key in keys]
@@ -135,25 +139,25 @@ def test_outputs_and_nearness_are_those_of_a_loop() -> None:
         prompts = torch.cat([net.prompts[place] for place in best]) + vit.pos_embed[0, 0]
         sequence = torch.cat((tokens[:1], prompts, tokens[1:]))
         outputs.append(net.head(vit.encode(sequence[None])[0, 1:7].mean(0)))
-        nears.append(sum(cosines[place] for place in best))
-    found, near = net.look(images()[:5])
+        matches.append(sum(cosines[place] for place in best))
+    found, key_match = net.logits_and_key_match(images()[:5])
     torch.testing.assert_close(found, torch.stack(outputs), rtol=1e-4, atol=1e-5)
-    assert float(near.detach()) == pytest.approx(sum(nears) / 5, abs=1e-5)
+    assert float(key_match.detach()) == pytest.approx(sum(matches) / 5, abs=1e-5)
 
 
-def test_the_loss_is_cross_entropy_among_the_tasks_classes_less_a_tenth_of_the_nearness() -> None:
-    learner = build(pull=0.1)
+def test_the_loss_is_cross_entropy_over_the_tasks_classes_less_the_key_match() -> None:
+    learner = build(key_loss_weight=0.1)
     batch = next(STREAM[0].batches(8))
     with torch.no_grad():
-        logits, near = learner.net.look(batch.images)
-    expected = cross_entropy(logits[:, :2], batch.labels) - 0.1 * near
+        logits, key_match = learner.net.logits_and_key_match(batch.images)
+    expected = cross_entropy(logits[:, :2], batch.labels) - 0.1 * key_match
     loss = next(iter(learner.learn(STREAM[0])))
     torch.testing.assert_close(loss, expected)
 
 
-def test_prompts_and_keys_that_no_image_chose_stay_as_they_were() -> None:
+def test_unselected_prompts_and_keys_stay_as_they_were() -> None:
     learner, batch = build(), STREAM[0].train.batch([0])
-    learner.now[:2] = True
+    learner.task_classes[:2] = True
     learner.net.train()
     query = learner.frozen(torch.nn.functional.interpolate(
         batch.images, (32, 32), mode="bilinear", antialias=True))  # fmt: skip
@@ -166,31 +170,31 @@ def test_prompts_and_keys_that_no_image_chose_stay_as_they_were() -> None:
         assert set(moved.nonzero().flatten().tolist()) == chosen
 
 
-def test_a_batch_that_shares_gets_what_most_of_it_chose() -> None:
-    net = build(shared=True).net.train()
+def test_batchwise_prompts_are_those_selected_most_often() -> None:
+    net = build(batchwise_prompts=True).net.train()
     cosines = torch.randn(40, 6, generator=torch.Generator().manual_seed(2))
     votes = Counter(cosines.topk(3).indices.flatten().tolist())
     best = sorted(range(6), key=lambda place: (-votes[place], place))[:3]
-    chosen = net.choose(cosines)
+    chosen = net.select(cosines)
     assert chosen.shape == (40, 3, 6)
     assert torch.equal(chosen, chosen[:1].expand_as(chosen))
     assert sorted(chosen[0].sum(0).nonzero().flatten().tolist()) == sorted(best)
 
 
-def test_of_prompts_with_equal_votes_the_first_is_shared() -> None:
-    net = build(shared=True, top=1).net.train()
+def test_the_first_of_equally_often_selected_prompts_wins() -> None:
+    net = build(batchwise_prompts=True, top_k=1).net.train()
     cosines = torch.eye(6)[[4, 2, 4, 2]]
-    assert net.choose(cosines)[:, 0].argmax(1).tolist() == [2, 2, 2, 2]
+    assert net.select(cosines)[:, 0].argmax(1).tolist() == [2, 2, 2, 2]
 
 
-def test_answers_share_nothing() -> None:
-    net = build(shared=True, top=1).net.eval()
-    assert net.choose(torch.eye(6)).argmax(2).flatten().tolist() == [0, 1, 2, 3, 4, 5]
+def test_prediction_selects_prompts_per_image() -> None:
+    net = build(batchwise_prompts=True, top_k=1).net.eval()
+    assert net.select(torch.eye(6)).argmax(2).flatten().tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_prompts_and_keys_start_uniform_from_minus_one_to_one_and_follow_from_the_seed() -> None:
-    first, second = build(pool=100).net, build(pool=100).net
-    other = build(stream=STREAM.with_changes(seed=2), pool=100).net
+    first, second = build(pool_size=100).net, build(pool_size=100).net
+    other = build(stream=STREAM.with_changes(seed=2), pool_size=100).net
     for name in ("prompts", "keys"):
         values = first.state_dict()[name]
         assert values.abs().max() <= 1
@@ -200,35 +204,35 @@ def test_prompts_and_keys_start_uniform_from_minus_one_to_one_and_follow_from_th
         assert not torch.equal(values, other.state_dict()[name])
 
 
-def test_a_gradient_is_no_longer_than_the_clip() -> None:
-    def length(learner: L2P) -> float:
-        learner.now[:2] = True
+def test_the_gradient_norm_is_clipped() -> None:
+    def gradient_norm(learner: L2P) -> float:
+        learner.task_classes[:2] = True
         learner._learn_batch(*STREAM[0].train.batch([0, 1])[:2])
-        slopes = [weight.grad.flatten() for weight in learner.net.parameters()]
-        return float(torch.cat(slopes).norm())
+        gradients = [weight.grad.flatten() for weight in learner.net.parameters()]
+        return float(torch.cat(gradients).norm())
 
-    assert length(build()) > 0.02
-    assert length(build(clip=0.01)) == pytest.approx(0.01, rel=1e-3)
+    assert gradient_norm(build()) > 0.02
+    assert gradient_norm(build(max_gradient_norm=0.01)) == pytest.approx(0.01, rel=1e-3)
 
 
-def test_an_optimiser_starts_afresh_unless_it_is_told_not_to() -> None:
+def test_the_optimizer_is_reset_unless_disabled() -> None:
     assert build().state()["optimizer"] == []
-    learner = learn(build(fresh=False), [STREAM[0]])
+    learner = learn(build(reset_optimizer=False), [STREAM[0]])
     steps = TASK_ROWS // 8
     assert learner.state()["optimizer"][0] == steps
     learn(learner, [STREAM[1]])
     assert learner.state()["optimizer"][0] == 2 * steps
 
 
-@pytest.mark.parametrize("fresh", [True, False])
-def test_a_loaded_state_goes_on_to_the_same_bits(fresh: bool) -> None:
-    assert_goes_on(partial(build, fresh=fresh), [STREAM[0], STREAM[1]])
+@pytest.mark.parametrize("reset_optimizer", [True, False])
+def test_a_loaded_state_continues_to_the_same_bits(reset_optimizer: bool) -> None:
+    assert_resumes(partial(build, reset_optimizer=reset_optimizer), [STREAM[0], STREAM[1]])
 
 
-def test_a_state_holds_no_frozen_weights_but_their_digest() -> None:
+def test_a_state_has_a_digest_of_the_frozen_weights_only() -> None:
     learner = build()
     state = learner.state()
-    assert set(state) == {"net", "met", "optimizer", "frozen"}
+    assert set(state) == {"net", "seen", "optimizer", "frozen"}
     assert set(state["net"]) == TRAINED
     assert state["frozen"] == digest(learner.frozen)
 
@@ -240,7 +244,7 @@ def test_a_state_of_other_frozen_weights_is_refused() -> None:
         other.load_state(state)
 
 
-def test_answers_are_classes_that_were_met() -> None:
+def test_predictions_are_classes_that_were_seen() -> None:
     learner = build()
     assert (learner.predict(images()) == -1).all()
     learn(learner, [STREAM[0], STREAM[1]])
@@ -248,11 +252,11 @@ def test_answers_are_classes_that_were_met() -> None:
     assert set(learner.predict(images(), [1, 5]).tolist()) <= {1, 5}
 
 
-def test_answers_change_nothing() -> None:
+def test_prediction_changes_nothing() -> None:
     learner = build()
     before = copies(learner)
-    lessons = learner.learn(STREAM[0])
-    next(lessons)
+    steps = learner.learn(STREAM[0])
+    next(steps)
     middle = copies(learner)
     learner.predict(images())
     assert learner.net.training
@@ -260,22 +264,22 @@ def test_answers_change_nothing() -> None:
     assert not torch.equal(before["keys"], middle["keys"])
 
 
-def test_images_of_another_side_are_resized_or_their_places_interpolated() -> None:
-    assert build().net.side == 32
-    learner = build(side=16)
+def test_images_are_resized_to_image_size() -> None:
+    assert build().net.image_size == 32
+    learner = build(image_size=16)
     assert learn(learner, [STREAM[0]]).predict(images()).shape == (len(images()),)
     with pytest.raises(ValueError, match="multiple of the patches' 8 pixels, found 20"):
-        build(side=20)
+        build(image_size=20)
 
 
-def test_without_weights_it_says_what_to_give() -> None:
+def test_missing_weights_are_refused_with_an_example() -> None:
     with pytest.raises(ValueError, match=r"l2p needs .* google/vit-base-patch16-224-in21k"):
         build_l2p(STREAM, Settings(), "cpu")
     with pytest.raises(ValueError, match=r"l2p-lite needs .* `everlearn pretrain` writes"):
         build_lite(STREAM, Settings(), "cpu")
 
 
-def test_weights_of_our_own_are_never_called_l2p(tmp_path: Path) -> None:
+def test_l2p_refuses_weights_of_everlearn_pretrain(tmp_path: Path) -> None:
     ours = pretrained(tmp_path / "ours.npz", {"maker": "everlearn pretrain"})
     settings = Settings(weights=ours)
     assert isinstance(build_lite(STREAM, settings, "cpu"), L2P)
@@ -283,7 +287,7 @@ def test_weights_of_our_own_are_never_called_l2p(tmp_path: Path) -> None:
         build_l2p(STREAM, settings, "cpu")
 
 
-def test_weights_of_others_are_never_called_lite(tmp_path: Path) -> None:
+def test_l2p_lite_refuses_other_weights(tmp_path: Path) -> None:
     settings = Settings(weights=pretrained(tmp_path / "theirs.npz", {}))
     assert isinstance(build_l2p(STREAM, settings, "cpu"), L2P)
     with pytest.raises(ValueError, match="use l2p"):
@@ -291,25 +295,30 @@ def test_weights_of_others_are_never_called_lite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [({"top": 21}, r"top must lie in 1 \.\. 20 \(the pool\)"), ({"clip": 0.0}, "clip"),
-     ({"pool": 0}, "pool"), ({"length": 0}, "length"), ({"pull": -1.0}, "pull")],
-)  # fmt: skip
-def test_settings_out_of_range_are_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    ("changes", "message"),
+    [
+        ({"top_k": 21}, r"top_k must lie in 1 \.\. 20 \(pool_size\)"),
+        ({"max_gradient_norm": 0.0}, "max_gradient_norm"),
+        ({"pool_size": 0}, "pool_size"),
+        ({"prompt_length": 0}, "prompt_length"),
+        ({"key_loss_weight": -1.0}, "key_loss_weight"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Settings(**changes)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("changes", [{}, {"shared": True, "clip": 1.0}])
-def test_captured_steps_learn_as_eager_ones_and_give_the_same_bits_twice(
+@pytest.mark.parametrize("changes", [{}, {"batchwise_prompts": True, "max_gradient_norm": 1.0}])
+def test_captured_steps_match_eager_ones_and_repeat_to_the_bit(
     changes: dict[str, Any],
 ) -> None:
-    here = learn(build(**changes), [STREAM[0], STREAM[1]])
+    on_cpu = learn(build(**changes), [STREAM[0], STREAM[1]])
     first, second = (learn(build("cuda", **changes), [STREAM[0], STREAM[1]]) for _ in range(2))
     for name, value in first.state()["net"].items():
         assert torch.equal(value, second.state()["net"][name])
     untouched = first.net.head.weight[4:].cpu()
-    assert torch.equal(untouched, here.net.head.weight[4:])
-    assert isinstance(first.net, Prompted)
+    assert torch.equal(untouched, on_cpu.net.head.weight[4:])
+    assert isinstance(first.net, PromptedViT)
     assert (first.predict(images().cuda()) >= 0).all()

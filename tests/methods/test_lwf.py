@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
+from everlearn.core.settings import change_settings
 from everlearn.methods import build, lwf
 from everlearn.nets import build_net
-from everlearn.settings import change_settings
 
 from .conftest import (
     STREAM,
-    STUDY,
     TOY,
-    assert_goes_on,
-    assert_plain_first,
+    TRAIN,
+    assert_first_task_is_fine_tuning,
+    assert_resumes,
     learn,
     same,
     toy_accuracy,
@@ -28,7 +28,7 @@ from .conftest import (
 
 
 def make(stream: Any = STREAM, **changes: Any) -> lwf.LwF:
-    return lwf.LwF(stream, change_settings(lwf.Settings(), STUDY | changes, "lwf"), "cpu")
+    return lwf.LwF(stream, change_settings(lwf.Settings(), TRAIN | changes, "lwf"), "cpu")
 
 
 def plain_loop(weight: float, temperature: float) -> list[Tensor]:
@@ -50,36 +50,39 @@ def plain_loop(weight: float, temperature: float) -> list[Tensor]:
     return [value.detach() for value in net.parameters()]
 
 
-def test_it_is_the_plain_loop() -> None:
-    learner = learn(make(weight=3.0, temperature=1.5), STREAM)
+def test_matches_a_plain_loop() -> None:
+    learner = learn(make(distillation_weight=3.0, temperature=1.5), STREAM)
     for one, two in zip(weights(learner), plain_loop(3.0, 1.5), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-5)
 
 
-def test_b6_a_student_that_is_its_teacher_takes_the_step_of_fine_tuning() -> None:
+def test_distillation_is_zero_while_the_net_equals_its_teacher() -> None:
     """A net without normalisation answers as its teacher in its first step of a task."""
     sgd = {"optimizer": "sgd", "momentum": 0.0}
-    student, plain = make(**sgd, weight=1000.0), build("fine-tuning", STREAM, "cpu", **STUDY | sgd)
-    learn(student, [STREAM[0]])
+    trainer, plain = (
+        make(**sgd, distillation_weight=1000.0),
+        build("fine-tuning", STREAM, "cpu", **TRAIN | sgd),
+    )
+    learn(trainer, [STREAM[0]])
     learn(plain, [STREAM[0]])
-    next(iter(student.learn(STREAM[1])))
+    next(iter(trainer.learn(STREAM[1])))
     next(iter(plain.learn(STREAM[1])))
-    for one, two in zip(weights(student), weights(plain), strict=True):
+    for one, two in zip(weights(trainer), weights(plain), strict=True):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-5)
 
 
-def test_b6_only_classes_of_earlier_tasks_are_distilled() -> None:
+def test_only_old_classes_are_distilled() -> None:
     learner = make()
     for task in STREAM:
-        assert learner.past.tolist() == [unit < 2 * task.index for unit in range(6)]
+        assert learner.old_classes.tolist() == [unit < 2 * task.index for unit in range(6)]
         learn(learner, [task])
 
 
-def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    assert_plain_first(make(weight=100.0), STREAM, STUDY)
+def test_first_task_equals_fine_tuning() -> None:
+    assert_first_task_is_fine_tuning(make(distillation_weight=100.0), STREAM, TRAIN)
 
 
-def test_the_teacher_stays_while_a_task_is_learned() -> None:
+def test_teacher_is_fixed_during_a_task() -> None:
     learner = learn(make(), [STREAM[0]])
     before = [value.clone() for value in learner.teacher.state_dict().values()]
     for _ in learner.learn(STREAM[1]):
@@ -87,17 +90,17 @@ def test_the_teacher_stays_while_a_task_is_learned() -> None:
     assert same(learner.teacher.state_dict().values(), weights(learner))
 
 
-def test_a_loaded_state_goes_on_to_the_same_bits() -> None:
-    assert_goes_on(make, STREAM)
+def test_resumes_bit_for_bit() -> None:
+    assert_resumes(make, STREAM)
 
 
-def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="weight must lie in"):
-        make(weight=-1.0)
+def test_settings_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="distillation_weight must lie in"):
+        make(distillation_weight=-1.0)
     with pytest.raises(ValueError, match="temperature must lie in"):
         make(temperature=0.0)
 
 
-@pytest.mark.slow
-def test_b12_it_does_not_keep_the_toy_stream() -> None:
+@pytest.mark.integration
+def test_forgets_the_toy_stream() -> None:
     assert toy_accuracy(partial(make, **TOY), range(3)) <= 0.30

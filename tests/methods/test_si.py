@@ -10,19 +10,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from everlearn.core.settings import change_settings
 from everlearn.methods import si
 from everlearn.nets import build_net
-from everlearn.nets.path import Path
-from everlearn.settings import change_settings
 from everlearn.stream import Gaussians
+from everlearn.training.path_integral import PathIntegral
 
 from .conftest import (
     STREAM,
-    STUDY,
     TOY,
-    assert_goes_on,
-    assert_nothing_pulls,
-    assert_plain_first,
+    TRAIN,
+    assert_first_task_is_fine_tuning,
+    assert_no_penalty,
+    assert_resumes,
     learn,
     toy_accuracy,
     weights,
@@ -30,7 +30,7 @@ from .conftest import (
 
 
 def make(stream: Gaussians = STREAM, **changes: Any) -> si.SI:
-    return si.SI(stream, change_settings(si.Settings(), STUDY | changes, "si"), "cpu")
+    return si.SI(stream, change_settings(si.Settings(), TRAIN | changes, "si"), "cpu")
 
 
 def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
@@ -47,12 +47,12 @@ def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
             parts = zip(importance, own, start, strict=True)
             far = sum((f * (w - s).square()).sum() for f, w, s in parts)
             whole = loss + strength * (0.5 if compat else 1.0) * far
-            slopes = torch.autograd.grad(whole if compat else loss, own, retain_graph=True)
+            gradients = torch.autograd.grad(whole if compat else loss, own, retain_graph=True)
             before = [w.detach().clone() for w in own]
             optimizer.zero_grad()
             whole.backward()
             optimizer.step()
-            for o, g, w, b in zip(omega, slopes, own, before, strict=True):
+            for o, g, w, b in zip(omega, gradients, own, before, strict=True):
                 o -= g * (w.detach() - b)
         moves = [(w.detach() - s).square() for w, s in zip(own, start, strict=True)]
         total = [t + o / (m + xi) for t, o, m in zip(total, omega, moves, strict=True)]
@@ -64,7 +64,7 @@ def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
 
 
 @pytest.mark.parametrize(("compat", "xi"), [(False, 0.1), (True, 1e-7)])
-def test_it_is_the_plain_loop(compat: bool, xi: float) -> None:
+def test_matches_a_plain_loop(compat: bool, xi: float) -> None:
     strength = 50.0 if compat else 5.0
     learner = learn(make(strength=strength, avalanche_compat=compat), STREAM)
     for one, two in zip(weights(learner), plain_loop(strength, xi, compat), strict=True):
@@ -72,48 +72,48 @@ def test_it_is_the_plain_loop(compat: bool, xi: float) -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
-def test_b5_on_a_quadratic_the_parts_sum_to_the_fall_of_the_loss(kind: Any) -> None:
+def test_path_integral_sums_to_the_decrease_of_a_quadratic_loss(kind: Any) -> None:
     weight = nn.Parameter(torch.tensor([3.0, -2.0, 1.0]))
     curves = torch.tensor([1.0, 4.0, 0.5])
-    path, optimizer = Path([weight]), kind([weight], lr=0.005)
+    path, optimizer = PathIntegral([weight]), kind([weight], lr=0.005)
     losses = []
     for _ in range(400):
         loss = (curves * weight.square()).sum()
         optimizer.zero_grad()
         loss.backward()
-        path.depart()
+        path.before_step()
         optimizer.step()
-        path.arrive()
+        path.after_step()
         losses.append(float(loss.detach()))
     fall = losses[0] - float((curves * weight.detach().square()).sum())
     assert fall > 5
-    assert float(path.omega.all.sum()) == pytest.approx(fall, rel=0.05)
+    assert float(path.omega.flat.sum()) == pytest.approx(fall, rel=0.05)
 
 
-def test_b5_each_weight_explains_its_own_part() -> None:
+def test_path_integral_attributes_the_decrease_to_each_weight() -> None:
     """A loss that is a sum over weights falls by what each of them lets its part fall."""
     weight = nn.Parameter(torch.tensor([3.0, -2.0]))
     curves = torch.tensor([1.0, 4.0])
-    path, optimizer = Path([weight]), torch.optim.SGD([weight], lr=0.002)
+    path, optimizer = PathIntegral([weight]), torch.optim.SGD([weight], lr=0.002)
     before = curves * weight.detach().square()
     for _ in range(400):
         optimizer.zero_grad()
         (curves * weight.square()).sum().backward()
-        path.depart()
+        path.before_step()
         optimizer.step()
-        path.arrive()
+        path.after_step()
     fall = before - curves * weight.detach().square()
-    torch.testing.assert_close(path.omega.all, fall, rtol=0.05, atol=0)
+    torch.testing.assert_close(path.omega.flat, fall, rtol=0.05, atol=0)
 
 
-def test_b3_right_after_a_task_nothing_pulls() -> None:
+def test_penalty_is_zero_right_after_a_task() -> None:
     learner = learn(make(), [STREAM[0]])
-    assert learner.anchor.importance.all.any()
-    assert_nothing_pulls(learner)
+    assert learner.penalty.importance.flat.any()
+    assert_no_penalty(learner)
 
 
-def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
-    assert_plain_first(make(strength=100.0), STREAM, STUDY)
+def test_first_task_equals_fine_tuning() -> None:
+    assert_first_task_is_fine_tuning(make(strength=100.0), STREAM, TRAIN)
 
 
 @pytest.mark.parametrize(
@@ -124,43 +124,41 @@ def test_b14_the_first_task_is_fine_tuning_to_the_bit() -> None:
         (True, 1e6, [1e-3, 1e-3]),
     ],
 )
-def test_importance_is_not_below_0_and_in_avalanches_form_not_above_a_bound(
-    compat: bool, path: float, wanted: list[float]
-) -> None:
+def test_importance_is_clamped(compat: bool, path: float, wanted: list[float]) -> None:
     learner = make(avalanche_compat=compat)
-    learner.path.omega.all.fill_(path)  # more than a task can do
-    importance = learn(learner, [STREAM[0]]).anchor.importance.all
+    learner.path.omega.flat.fill_(path)  # more than a task can do
+    importance = learn(learner, [STREAM[0]]).penalty.importance.flat
     assert torch.tensor(wanted[0]) <= importance.min()
     assert importance.max() <= torch.tensor(wanted[1])
 
 
-def test_what_did_harm_is_forgotten_with_its_task() -> None:
+def test_negative_importance_does_not_persist() -> None:
     learner = make()
-    learner.path.omega.all.fill_(-1e6)
-    assert learn(learner, [STREAM[0], STREAM[1]]).anchor.importance.all.max() > 0
+    learner.path.omega.flat.fill_(-1e6)
+    assert learn(learner, [STREAM[0], STREAM[1]]).penalty.importance.flat.max() > 0
 
 
 @pytest.mark.parametrize("compat", [False, True])
-def test_a_loaded_state_goes_on_to_the_same_bits(compat: bool) -> None:
-    whole, second = assert_goes_on(partial(make, avalanche_compat=compat), STREAM)
+def test_resumes_bit_for_bit(compat: bool) -> None:
+    whole, second = assert_resumes(partial(make, avalanche_compat=compat), STREAM)
     assert torch.equal(second.state()["importance"], whole.state()["importance"])
 
 
-def test_avalanches_form_leaves_normalisations_alone() -> None:
+def test_avalanche_variant_ignores_normalisation_weights() -> None:
     net = {"net": "convnet-pooled"}
     stream = STREAM.with_changes(dimensions=3)
     every, some = make(stream, **net), make(stream, **net, avalanche_compat=True)
     norms = 2 * (32 + 64 + 128 + 128)
-    assert len(every.total) - len(some.total) == norms
+    assert len(every.importance) - len(some.importance) == norms
 
 
-def test_wrong_settings_are_refused() -> None:
+def test_settings_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="strength must lie in"):
         make(strength=-1.0)
     with pytest.raises(ValueError, match="damping must lie in"):
         make(damping=0.0)
 
 
-@pytest.mark.slow
-def test_b12_a_strong_hold_keeps_the_toy_stream() -> None:
+@pytest.mark.integration
+def test_a_strong_penalty_remembers_the_toy_stream() -> None:
     assert toy_accuracy(partial(make, **TOY, strength=5.0), range(3)) >= 0.75

@@ -1,27 +1,21 @@
-"""The stability gap at a switch of tasks, and the way back."""
+"""The stability gap at a switch of tasks, and the recovery from it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from everlearn.metrics import (
-    NotMeasuredError,
-    Series,
-    mean_stability_gap,
-    recovery,
-    stability_gap,
-)
+from everlearn.metrics import NotMeasuredError, Series, mean_stability_gap, recovery, stability_gap
 
 ENDS = {0: 20, 1: 60}
 
 
 def _series(before: list[int], during: list[int]) -> Series:
     """Evaluations every 10 steps, in per cent; task 1 begins after step 20."""
-    right = np.array([*before, *during])
-    step = 20 + 10 * (np.arange(len(right)) - len(before) + 1)
+    correct = np.array([*before, *during])
+    step = 20 + 10 * (np.arange(len(correct)) - len(before) + 1)
     learned = np.repeat([0, 1], [len(before), len(during)])
-    return Series(step, learned, right, np.where(right < 0, 0, 100)).where(right >= 0)
+    return Series(step, learned, correct, np.where(correct < 0, 0, 100)).where(correct >= 0)
 
 
 def test_the_gap_is_the_fall_from_the_last_value_before_the_switch():
@@ -58,9 +52,9 @@ def test_a_switch_that_was_not_measured_is_refused():
         recovery(_series([80], [30]), {}, 1)
 
 
-def _learned(learned: list[int], right: list[int]) -> Series:
-    count = np.array(right)
-    return Series(np.arange(len(right)), np.array(learned), count, np.where(count < 0, 0, 100))
+def _learned(learned: list[int], percent: list[int]) -> Series:
+    count = np.array(percent)
+    return Series(np.arange(len(count)), np.array(learned), count, np.where(count < 0, 0, 100))
 
 
 def test_the_mean_gap_is_over_switches_and_earlier_tasks_by_hand():
@@ -81,7 +75,7 @@ def test_the_mean_gap_is_that_of_every_pair():
 
 def test_evaluations_of_nothing_leave_the_mean_gap_alone():
     series = _learned([0, 0, 1, 1], [90, 0, 60, 0])
-    empty = series._replace(right=series.right, total=np.array([100, 0, 100, 0]))
+    empty = series._replace(total=np.array([100, 0, 100, 0]))
     assert mean_stability_gap({0: empty}) == pytest.approx(0.3)
 
 

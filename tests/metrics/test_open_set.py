@@ -8,33 +8,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
 
-from everlearn.metrics import (
-    auroc,
-    average_precision,
-    fpr_at_tpr,
-    oscr,
-    paper_area,
-    paper_curve,
-)
+from everlearn.metrics import auroc, average_precision, fpr_at_tpr, oscr, paper_area, paper_curve
 
 # Few distinct values, so that ties are common.
 SCORES = st.lists(st.integers(0, 8).map(lambda eighth: eighth / 8), min_size=1, max_size=15)
-MARKED = st.lists(st.tuples(st.integers(0, 8).map(lambda n: n / 8), st.booleans()), min_size=1)
+SCORED = st.lists(st.tuples(st.integers(0, 8).map(lambda n: n / 8), st.booleans()), min_size=1)
 
 
 def _cuts(*scores):
     return sorted({score for row in scores for score in row}, reverse=True)
 
 
-def test_s13_separable_scores_are_told_apart():
+def test_separable_scores_are_separated():
     known, unknown = [0.1, 0.2, 0.3], [0.4, 0.5]
     assert auroc(known, unknown) == average_precision(known, unknown) == 1
     assert fpr_at_tpr(known, unknown) == 0
     assert oscr(known, unknown, [1, 1, 1]) == 1
 
 
-def test_s13_identical_scores_are_not():
+def test_identical_scores_are_not_separated():
     draws = np.random.default_rng(0).random((2, 4000))
     assert auroc(*draws) == pytest.approx(0.5, abs=0.03)
     assert auroc(draws[0], draws[0]) == 0.5
@@ -46,6 +40,12 @@ def test_s13_identical_scores_are_not():
 def test_auroc_counts_pairs_with_half_for_ties(known, unknown):
     won = sum((u > k) + (u == k) / 2 for u in unknown for k in known)
     assert auroc(known, unknown) == pytest.approx(won / (len(known) * len(unknown)))
+
+
+@given(SCORES, SCORES)
+def test_auroc_is_the_u_statistic_of_scipy(known, unknown):
+    expected = mannwhitneyu(unknown, known).statistic / (len(known) * len(unknown))
+    assert auroc(known, unknown) == pytest.approx(expected, abs=1e-12)
 
 
 @given(SCORES, SCORES)
@@ -82,20 +82,20 @@ def test_false_alarms_do_not_ask_for_one_image_too_many():
     assert fpr_at_tpr([0.5], unknown, 0.55) == 0
 
 
-@given(MARKED, SCORES)
-def test_oscr_agrees_threshold_by_threshold(marked, unknown):
-    known, right = zip(*marked, strict=True)
+@given(SCORED, SCORES)
+def test_oscr_agrees_threshold_by_threshold(scored, unknown):
+    known, correct = zip(*scored, strict=True)
     corner, area = (0.0, 0.0), 0.0
     for cut in reversed(_cuts(known, unknown)):
         far = sum(score <= cut for score in unknown) / len(unknown)
-        ccr = sum(ok and score <= cut for score, ok in marked) / len(known)
+        ccr = sum(ok and score <= cut for score, ok in scored) / len(known)
         area += (far - corner[0]) * (ccr + corner[1]) / 2
         corner = (far, ccr)
-    assert oscr(known, unknown, right) == pytest.approx(area)
+    assert oscr(known, unknown, correct) == pytest.approx(area)
 
 
 @given(SCORES, SCORES)
-def test_oscr_is_auroc_when_all_are_right_and_nothing_when_none_is(known, unknown):
+def test_oscr_is_auroc_when_all_are_correct_and_zero_when_none_is(known, unknown):
     assert oscr(known, unknown, [1] * len(known)) == pytest.approx(auroc(known, unknown))
     assert oscr(known, unknown, [0] * len(known)) == 0
 
@@ -112,7 +112,7 @@ def test_the_paper_curve_agrees_threshold_by_threshold(known, unknown):
 
 
 @given(SCORES, SCORES)
-def test_the_paper_rates_trade_one_for_the_other(known, unknown):
+def test_the_paper_rates_trade_off(known, unknown):
     found = paper_curve(known, unknown)
     assert (np.diff(found.seen_rate) <= 0).all()
     assert (np.diff(found.unseen_rate) >= 0).all()
@@ -129,14 +129,14 @@ def test_the_paper_area_of_a_hand_example():
 
 
 @pytest.mark.parametrize("scores", [[], [0.1, math.nan], [[0.1]], [math.inf]])
-def test_scores_that_are_none_are_refused(scores):
+def test_scores_that_are_not_finite_are_refused(scores):
     for number in (auroc, average_precision, fpr_at_tpr, paper_curve):
         with pytest.raises(ValueError, match="known must be a row of finite scores"):
             number(scores, [0.5])
 
 
-def test_marks_and_ratios_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="one entry a known image, 2"):
+def test_answers_and_ratios_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="one entry for each known image, 2"):
         oscr([0.1, 0.2], [0.3], [1])
     with pytest.raises(ValueError, match="ratios"):
         paper_curve([-0.1], [0.3])

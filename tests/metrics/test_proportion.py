@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from everlearn.metrics import share, wilson
 
@@ -18,9 +19,9 @@ COUNT = st.integers(1, 10**6).flatmap(lambda n: st.tuples(st.integers(0, n), st.
 def test_the_ends_are_z_standard_errors_from_the_share(count, confidence):
     """Wilson's interval is made of the p with |share - p| <= z sqrt(p (1 - p) / n)."""
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    right, total = count
-    for end in wilson(right, total, confidence):
-        off = (right / total - end) ** 2
+    correct, total = count
+    for end in wilson(correct, total, confidence):
+        off = (correct / total - end) ** 2
         assert off == pytest.approx(z**2 * end * (1 - end) / total, rel=1e-6, abs=1e-12)
 
 
@@ -33,10 +34,16 @@ def test_the_interval_holds_the_share_and_stays_within_bounds(count):
 
 
 @given(COUNT)
-def test_right_and_wrong_change_places(count):
-    right, total = count
-    low, high = wilson(right, total)
-    assert (1 - high, 1 - low) == pytest.approx(wilson(total - right, total), abs=1e-12)
+def test_correct_and_wrong_answers_change_places(count):
+    correct, total = count
+    low, high = wilson(correct, total)
+    assert (1 - high, 1 - low) == pytest.approx(wilson(total - correct, total), abs=1e-12)
+
+
+@given(COUNT, st.floats(0.5, 0.999))
+def test_intervals_are_those_of_scipy(count, confidence):
+    expected = binomtest(*count).proportion_ci(confidence, method="wilson")
+    assert wilson(*count, confidence) == pytest.approx(tuple(expected), abs=1e-12)
 
 
 def test_a_published_value():
@@ -54,13 +61,13 @@ def test_arrays_give_what_single_counts_give_and_nothing_counted_gives_nan():
     assert (low[1, 1], high[1, 1]) == wilson(5, 7)
 
 
-@pytest.mark.parametrize(("right", "total"), [(3, 2), (-1, 4), ([1, 9], [1, 8])])
-def test_counts_that_cannot_be_are_refused(right, total):
+@pytest.mark.parametrize(("correct", "total"), [(3, 2), (-1, 4), ([1, 9], [1, 8])])
+def test_impossible_counts_are_refused(correct, total):
     with pytest.raises(ValueError, match=r"must lie in 0 \.\. its total"):
-        share(right, total)
+        share(correct, total)
 
 
-def test_shares_in_place_of_counts_are_refused():
+def test_fractions_in_place_of_counts_are_refused():
     with pytest.raises(TypeError, match="whole numbers"):
         wilson(0.9, 1)
 

@@ -1,4 +1,4 @@
-"""Several seeds: Student's t, spreads, paired comparisons."""
+"""Several seeds: intervals, spreads and paired comparisons."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from everlearn.metrics import aggregate, compare, student
+from everlearn.metrics import aggregate, compare, half_width
 
 DIFFERENCES = st.lists(st.integers(-6, 6), min_size=2, max_size=9)
 
@@ -23,46 +24,38 @@ DIFFERENCES = st.lists(st.integers(-6, 6), min_size=2, max_size=9)
         (0.9, 3, 2.3534),
     ],
 )
-def test_quantiles_agree_with_printed_tables(confidence, freedom, t):
-    assert student.quantile(confidence, freedom) == pytest.approx(t, abs=5e-5)
-
-
-@given(st.floats(-1e6, 1e6))
-def test_one_and_two_degrees_of_freedom_agree_with_their_closed_forms(t):
-    assert student.two_sided(t, 1) == pytest.approx(2 / math.pi * math.atan2(1, abs(t)), rel=1e-10)
-    root = math.sqrt(2 + t * t)
-    assert student.two_sided(t, 2) == pytest.approx(2 / (root * (root + abs(t))), rel=1e-10)
-
-
-@pytest.mark.parametrize("freedom", [3, 10, 57, 1000, 20_000])
-@pytest.mark.parametrize("t", [0.01, 0.7, 2.0, 4.0])
-def test_the_tail_agrees_with_integrating_the_density(freedom, t):
-    x = np.linspace(0, t, 20_001)
-    log_scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
-    density = np.exp(log_scale - (freedom + 1) / 2 * np.log1p(x**2 / freedom))
-    inside = 2 * np.trapezoid(density, x) / math.sqrt(freedom * math.pi)
-    assert student.two_sided(t, freedom) == pytest.approx(1 - inside, abs=1e-8)
+def test_half_widths_agree_with_printed_tables_of_t(confidence, freedom, t):
+    seeds = freedom + 1
+    assert half_width(math.sqrt(seeds), seeds, confidence) == pytest.approx(t, abs=5e-5)
 
 
 @given(st.floats(0.01, 0.9999), st.integers(1, 300))
-def test_the_quantile_undoes_the_tail(confidence, freedom):
-    t = student.quantile(confidence, freedom)
-    assert student.two_sided(t, freedom) == pytest.approx(1 - confidence, rel=1e-9)
+def test_intervals_are_those_of_scipy(confidence, freedom):
+    low, high = stats.t.interval(confidence, freedom, scale=2 / math.sqrt(freedom + 1))
+    assert half_width(2.0, freedom + 1, confidence) == pytest.approx(high, rel=1e-12)
+    assert half_width(2.0, freedom + 1, confidence) == pytest.approx(-low, rel=1e-12)
 
 
-def test_the_tail_ends_at_one_and_nothing():
-    assert student.two_sided(0, 5) == 1
-    assert student.two_sided(math.inf, 5) == 0
+def test_half_widths_of_arrays_are_those_of_their_entries():
+    halves = half_width(np.array([0.1, 0.4]), 5)
+    assert halves.tolist() == [half_width(0.1, 5), half_width(0.4, 5)]
 
 
-def test_a_hand_spread():
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=12, unique=True))
+def test_the_paired_t_test_is_that_of_scipy(differences):
+    first = dict(enumerate(differences))
+    expected = stats.ttest_1samp(differences, 0.0).pvalue
+    assert compare(first, dict.fromkeys(first, 0.0)).t_test == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_spread_by_hand():
     mean, sd, low, high, seeds = aggregate([0.6, 0.7, 0.8])
     assert (mean, sd, seeds) == (pytest.approx(0.7), pytest.approx(0.1), 3)
     assert high - mean == pytest.approx(4.30265 * 0.1 / math.sqrt(3), abs=1e-6)
     assert mean - low == pytest.approx(high - mean)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_student_intervals_cover_the_mean_as_often_as_they_say():
     draws = np.random.default_rng(0).normal(3.0, 2.0, (1000, 4))
     held = sum(low <= 3.0 <= high for _, _, low, high, _ in map(aggregate, draws.tolist()))
@@ -77,7 +70,7 @@ def test_fewer_than_two_seeds_are_refused(values):
         compare(dict(enumerate(values)), dict(enumerate(values)))
 
 
-def test_other_seeds_and_numbers_that_are_none_are_refused():
+def test_different_seeds_and_values_that_are_not_finite_are_refused():
     with pytest.raises(ValueError, match=r"same seeds, found \[0, 1\] and \[0, 2\]"):
         compare({0: 0.1, 1: 0.2}, {0: 0.1, 2: 0.2})
     with pytest.raises(ValueError, match="must be finite"):
@@ -86,7 +79,7 @@ def test_other_seeds_and_numbers_that_are_none_are_refused():
         compare(dict.fromkeys(range(41), 0.1), dict.fromkeys(range(41), 0.2))
 
 
-def test_a_hand_comparison_pairs_by_seed():
+def test_a_comparison_by_hand_pairs_by_seed():
     # Differences 1, 2, 3: t = 2 / (1 / sqrt 3), and with 2 degrees of freedom p = 1 - t / sqrt(2 + t^2).
     found = compare({5: 11, 6: 22, 7: 33}, {7: 30, 6: 20, 5: 10})
     assert found.spread.mean == pytest.approx(2)
@@ -119,8 +112,10 @@ def test_forty_seeds_can_be_compared():
 
 
 def test_swapping_the_methods_changes_the_sign_alone():
-    first, second = {0: 0.3, 1: 0.5, 2: 0.1}, {0: 0.2, 1: 0.6, 2: 0.4}
-    one, other = compare(first, second), compare(second, first)
-    assert one.spread.mean == pytest.approx(-other.spread.mean)
-    assert one.t_test == pytest.approx(other.t_test)
-    assert one.sign_flip == other.sign_flip
+    first = {0: 0.3, 1: 0.5, 2: 0.1}
+    second = {0: 0.2, 1: 0.6, 2: 0.4}
+    forward = compare(first, second)
+    backward = compare(second, first)
+    assert forward.spread.mean == pytest.approx(-backward.spread.mean)
+    assert forward.t_test == pytest.approx(backward.t_test)
+    assert forward.sign_flip == backward.sign_flip

@@ -22,16 +22,16 @@ from everlearn.metrics import (
     worst_case_accuracy,
 )
 
-VALUES = st.lists(st.integers(0, 20).map(lambda right: right / 20), min_size=1, max_size=12)
+VALUES = st.lists(st.integers(0, 20).map(lambda correct: correct / 20), min_size=1, max_size=12)
 
 
-def _probe(step: int, learned: int, tested: int, right: int, total: int = 10) -> dict:
+def _probe(step: int, learned: int, tested: int, correct: int, total: int = 10) -> dict:
     return {
         "kind": "probe",
         "step": step,
         "learned": learned,
         "tested": tested,
-        "right": right,
+        "correct": correct,
         "total": total,
     }
 
@@ -50,7 +50,7 @@ ROWS = [
 ]
 
 
-def test_probes_are_sorted_by_step_and_the_later_of_two_holds():
+def test_probes_are_sorted_by_step_and_the_later_of_two_counts():
     rows = [_probe(4, 1, 0, 3), _probe(2, 0, 0, 5), _probe(4, 1, 0, 6), _probe(4, 1, 1, 9)]
     found = probes([*rows, {**rows[0], "kind": "test"}])
     assert list(found) == [0, 1]
@@ -61,8 +61,9 @@ def test_ends_come_from_the_task_rows():
     assert ends_of_tasks(ROWS) == {0: 2, 1: 4, 2: 6}
 
 
-def test_s4_current_and_minima_give_the_worst_case():
-    series, ends = probes(ROWS), ends_of_tasks(ROWS)
+def test_current_and_minima_give_the_worst_case():
+    series = probes(ROWS)
+    ends = ends_of_tasks(ROWS)
     assert min_accuracy(series, ends) == pytest.approx(0.3)
     assert worst_case_accuracy(series, ends) == pytest.approx(0.5)
 
@@ -96,7 +97,7 @@ def test_no_probes_and_no_ends_are_refused_with_a_reason():
         windowed_forgetting({}, 10)
 
 
-def test_s2_the_largest_fall_and_rise_within_a_window():
+def test_the_largest_fall_and_rise_within_a_window():
     series = [1, 0.4, 0.9, 0.9, 0.2]
     assert largest_fall(series, 2) == pytest.approx(0.7)
     assert largest_fall(series, 5) == pytest.approx(0.8)
@@ -104,14 +105,15 @@ def test_s2_the_largest_fall_and_rise_within_a_window():
     assert largest_rise(series, 5) == pytest.approx(0.5)
 
 
-def test_s3_a_rise_may_begin_below_an_earlier_maximum():
+def test_a_rise_may_begin_below_an_earlier_maximum():
     assert largest_rise([0.5, 0.1, 0.9], 3) == pytest.approx(0.8)
     assert largest_fall([0.5, 0.1, 0.9], 3) == pytest.approx(0.4)
 
 
-def test_s5_constant_accuracy_is_stable():
+def test_constant_accuracy_is_stable():
     rows = [_probe(n, n // 5, task, 7) for n in range(10) for task in range(n // 5 + 1)]
-    series, ends = probes(rows), {0: 4}
+    series = probes(rows)
+    ends = {0: 4}
     assert windowed_forgetting(series, 10) == windowed_plasticity(series, 10) == 0
     assert min_accuracy(series, ends) == worst_case_accuracy(series, ends) == pytest.approx(0.7)
 

@@ -1,4 +1,4 @@
-"""One run as one line."""
+"""The summary of one run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from everlearn.metrics import one_shot, share, summarise, wilson
 
 
-def _counts(kind: str, learned: int, tested: int, right: int, step: int = 0) -> dict:
+def _counts(kind: str, learned: int, tested: int, correct: int, step: int = 0) -> dict:
     return {
         "kind": kind,
         "step": step,
         "learned": learned,
         "tested": tested,
-        "right": right,
+        "correct": correct,
         "total": 100,
     }
 
@@ -35,7 +35,7 @@ def _task(learned: int, step: int) -> dict:
     }
 
 
-def _one_shot(mode: str, right: int, total: int = 10) -> dict:
+def _one_shot(mode: str, correct: int, total: int = 10) -> dict:
     return {
         "kind": "one-shot",
         "step": 0,
@@ -43,14 +43,17 @@ def _one_shot(mode: str, right: int, total: int = 10) -> dict:
         "mode": mode,
         "factors": "grid",
         "classes": 5,
-        "right": right,
+        "correct": correct,
         "total": total,
     }
 
 
 TESTS = [_counts("test", 0, 0, 90), _counts("test", 1, 0, 60), _counts("test", 1, 1, 80)]
 BEFORE = [_counts("test", -1, 0, 10), _counts("test", -1, 1, 10), _counts("test", 0, 1, 30)]
-WITHIN = [_counts("within", 0, 0, 10), _counts("within", 1, 0, 92), _counts("within", 1, 1, 98)]
+WITHIN = [
+    *(_counts("within_task", 0, 0, 10), _counts("within_task", 1, 0, 92)),
+    _counts("within_task", 1, 1, 98),
+]
 PROBES = [
     *(_counts("probe", 0, 0, 80, 1), _counts("probe", 1, 0, 20, 2)),
     *(_counts("probe", 1, 0, 50, 3), _counts("probe", 1, 1, 60, 3)),
@@ -58,7 +61,7 @@ PROBES = [
 COSTS = [_task(0, 1), _task(1, 3)]
 
 
-def test_a_line_of_a_whole_run():
+def test_the_summary_of_a_complete_run():
     line = summarise([*TESTS, *BEFORE, *PROBES, *WITHIN], COSTS)
     low, high = wilson(140, 200)
     assert line == {
@@ -71,11 +74,11 @@ def test_a_line_of_a_whole_run():
         "backward_transfer": pytest.approx(-0.3),
         "forward_transfer": pytest.approx(0.2),
         "stream_average": pytest.approx((0.9 + 0.7) / 2),
-        "within_accuracy": pytest.approx(0.95),
-        "whole_accuracy": None,
-        "whole_average": None,
-        "met_accuracy": None,
-        "met_average": None,
+        "within_task_accuracy": pytest.approx(0.95),
+        "all_classes_accuracy": None,
+        "all_classes_average": None,
+        "seen_classes_accuracy": None,
+        "seen_classes_average": None,
         "min_accuracy": pytest.approx(0.2),
         "worst_case_accuracy": pytest.approx(0.4),
         "stability_gap": pytest.approx(0.8 - 0.2),
@@ -106,7 +109,7 @@ def test_what_was_not_measured_is_none():
         assert line[name] is None
 
 
-def test_a_run_without_rows_has_a_line_too():
+def test_a_run_without_rows_has_a_summary_too():
     line = summarise([], [])
     assert line.pop("tasks") == 0
     assert set(line.values()) == {None}
@@ -123,7 +126,7 @@ def test_a_broken_row_is_not_taken_for_one_that_is_missing():
         summarise([*TESTS, _counts("probe", 0, 0, 101)])
 
 
-def test_one_shot_rows_enter_by_their_setting_and_the_last_holds():
+def test_one_shot_rows_enter_by_their_setting_and_the_last_counts():
     rows = [_one_shot("standard", 1), _one_shot("standard", 9), _one_shot("generalised", 0, 0)]
     line = summarise(rows)
     assert line["one_shot_standard_grid_5"] == share(9, 10)
@@ -132,10 +135,11 @@ def test_one_shot_rows_enter_by_their_setting_and_the_last_holds():
 
 
 def test_open_set_and_theta_rows_enter_when_they_exist():
-    open_set = {"kind": "open-set", "step": 0, "learned": 1, "right": [1, 0]}
+    open_set = {"kind": "open-set", "step": 0, "learned": 1, "correct": [1, 0]}
     early = {**open_set, "known": [0.9, 0.9], "unknown": [0.1]}
     late = {**open_set, "known": [0.1, 0.2], "unknown": [0.8, 0.9]}
-    theta = {"kind": "theta", "learned": 1, "tested": 0, "squares": [0, 0, 4, 0, 0, 4], "total": 1}
+    theta = {"kind": "theta", "learned": 1, "tested": 0, "total": 1}
+    theta["squared_errors"] = [0, 0, 4, 0, 0, 4]
     line = summarise([early, late, theta])
     assert line["open_set_auroc"] == line["open_set_average_precision"] == 1
     assert line["open_set_fpr_at_95_tpr"] == 0
@@ -146,6 +150,6 @@ def test_open_set_and_theta_rows_enter_when_they_exist():
     assert line["theta_rmse"] == pytest.approx((8 / 6) ** 0.5)
 
 
-def test_a_line_is_json():
+def test_a_summary_is_json():
     line = summarise([*TESTS, *PROBES, _one_shot("standard", 3)], COSTS)
     assert json.loads(json.dumps(line)) == line

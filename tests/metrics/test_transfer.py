@@ -30,16 +30,16 @@ ALL = (
 
 def _table(percent, learned=None, total=100) -> Table:
     """Entries in per cent; a negative one was not measured."""
-    right = np.array(percent)
-    learned = np.arange(len(right)) if learned is None else np.array(learned)
-    totals = np.where(right < 0, 0, total)
-    return Table(learned, np.arange(right.shape[1]), np.maximum(right, 0), totals)
+    correct = np.array(percent)
+    learned = np.arange(len(correct)) if learned is None else np.array(learned)
+    totals = np.where(correct < 0, 0, total)
+    return Table(learned, np.arange(correct.shape[1]), np.maximum(correct, 0), totals)
 
 
 EXAMPLE = _table([[10, 10, 10], [90, 10, 10], [60, 80, 20], [50, 70, 90]], [-1, 0, 1, 2])
 
 
-def test_s1_the_numbers_of_a_hand_matrix():
+def test_the_metrics_of_a_matrix_by_hand():
     assert average_accuracy(EXAMPLE) == pytest.approx(0.7)
     assert backward_transfer(EXAMPLE) == pytest.approx(-0.25)
     assert forward_transfer(EXAMPLE) == pytest.approx(0.05)
@@ -113,13 +113,13 @@ def _plain(r, b):
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_every_number_equals_its_definition_on_full_matrices(tasks, seed):
-    right = np.random.default_rng(seed).integers(0, 101, (tasks + 1, tasks))
-    expected = _plain((right[1:] / 100).tolist(), (right[0] / 100).tolist())
-    full = _table(right, range(-1, tasks))
+    percent = np.random.default_rng(seed).integers(0, 101, (tasks + 1, tasks))
+    expected = _plain((percent[1:] / 100).tolist(), (percent[0] / 100).tolist())
+    full = _table(percent, range(-1, tasks))
     np.testing.assert_allclose([number(full) for number in ALL], expected, atol=1e-12)
 
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
 def test_forgetting_is_never_less_than_what_backward_transfer_lost(tasks, seed):
-    right = np.random.default_rng(seed).integers(0, 101, (tasks, tasks))
-    assert forgetting(_table(right)) >= -backward_transfer(_table(right)) - 1e-12
+    percent = np.random.default_rng(seed).integers(0, 101, (tasks, tasks))
+    assert forgetting(_table(percent)) >= -backward_transfer(_table(percent)) - 1e-12

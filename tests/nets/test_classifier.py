@@ -1,4 +1,4 @@
-"""A classifier answers among the classes it has met, or is asked about."""
+"""A classifier predicts among the classes it has seen, or among given ones."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from everlearn.nets.classifier import Classifier
 LOGITS = torch.tensor([[4.0, 3, 2, 1, 0], [0, 1, 2, 3, 4], [0, 5, 0, 5, 9]])[:, :, None, None]
 
 
-def readers(start=10):
-    """A classifier of five classes whose logits are the image itself."""
+def identity_classifier(start=10):
+    """A classifier of five classes with the image itself as logits."""
     return Classifier(nn.Flatten(), range(start, start + 5), "cpu")
 
 
 def trained(seed=0):
-    """A classifier whose kept moments have moved."""
+    """A classifier with updated running statistics."""
     model = Classifier(build_net("convnet-pooled", 1, 5, 16, seed), range(10, 15), "cpu")
-    model.meet([10, 11, 12, 13])
+    model.add_classes([10, 11, 12, 13])
     model.net.train()
     model.logits(images(20))
     return model
@@ -30,24 +30,24 @@ def images(count):
     return torch.rand(count, 1, 16, 16, generator=torch.Generator().manual_seed(0))
 
 
-def test_answers_are_the_largest_logits_of_the_classes_met():
-    model = readers()
-    model.meet([11, 13])
+def test_predictions_are_the_largest_logits_of_seen_classes():
+    model = identity_classifier()
+    model.add_classes([11, 13])
     assert model.predict(LOGITS).tolist() == [11, 13, 11]
-    model.meet([14])
+    model.add_classes([14])
     assert model.predict(LOGITS).tolist() == [11, 14, 14]
-    model.meet(range(10, 15))
+    model.add_classes(range(10, 15))
     assert model.predict(LOGITS).tolist() == [10, 14, 14]
 
 
-def test_before_any_class_was_met_there_is_no_answer():
-    assert readers().predict(LOGITS).tolist() == [-1, -1, -1]
-    assert readers(0).predict(LOGITS).tolist() == [-1, -1, -1]
+def test_without_a_seen_class_the_prediction_is_minus_one():
+    assert identity_classifier().predict(LOGITS).tolist() == [-1, -1, -1]
+    assert identity_classifier(0).predict(LOGITS).tolist() == [-1, -1, -1]
 
 
-def test_asked_about_some_classes_it_answers_among_them():
-    model = readers()
-    model.meet([10])
+def test_predictions_can_be_restricted_to_given_classes():
+    model = identity_classifier()
+    model.add_classes([10])
     assert model.predict(LOGITS, among=[12, 13]).tolist() == [12, 13, 13]
     assert model.predict(LOGITS, among=[14]).tolist() == [14, 14, 14]
     assert model.predict(LOGITS, among=[]).tolist() == [-1, -1, -1]
@@ -55,33 +55,33 @@ def test_asked_about_some_classes_it_answers_among_them():
 
 
 def test_a_logit_below_all_masked_ones_can_still_win():
-    model = readers()
-    model.meet([10])
+    model = identity_classifier()
+    model.add_classes([10])
     assert model.predict(torch.full((1, 5, 1, 1), -1e30)).tolist() == [10]
 
 
-@pytest.mark.parametrize("strange", [9, 15, -1])
-def test_a_class_without_an_output_is_refused(strange):
-    model = readers()
-    message = rf"unknown classes \[{strange}\]; this net has outputs for 10 .. 14"
+@pytest.mark.parametrize("unknown", [9, 15, -1])
+def test_a_class_without_an_output_is_refused(unknown):
+    model = identity_classifier()
+    message = rf"unknown classes \[{unknown}\]; this net has outputs for 10 .. 14"
     with pytest.raises(ValueError, match=message):
-        model.meet([10, strange])
+        model.add_classes([10, unknown])
     with pytest.raises(ValueError, match=message):
-        model.predict(LOGITS, among=[strange])
-    assert not model.met.any()
+        model.predict(LOGITS, among=[unknown])
+    assert not model.seen.any()
 
 
-def test_units_count_classes_from_the_first():
-    assert readers().unit(torch.tensor([10, 14, 12])).tolist() == [0, 4, 2]
+def test_targets_count_from_the_first_class():
+    assert identity_classifier().targets(torch.tensor([10, 14, 12])).tolist() == [0, 4, 2]
 
 
-def test_an_answer_does_not_depend_on_the_rest_of_the_batch():
+def test_a_prediction_does_not_depend_on_the_rest_of_the_batch():
     model, batch = trained(), images(20)
-    whole = model.predict(batch)
-    assert torch.equal(whole, torch.cat([model.predict(one[None]) for one in batch]))
+    together = model.predict(batch)
+    assert torch.equal(together, torch.cat([model.predict(one[None]) for one in batch]))
 
 
-def test_answering_changes_nothing():
+def test_predicting_changes_nothing():
     model = trained()
     before = {key: value.clone() for key, value in model.net.state_dict().items()}
     model.predict(images(20))
@@ -89,30 +89,30 @@ def test_answering_changes_nothing():
     assert all(torch.equal(before[key], value) for key, value in model.net.state_dict().items())
 
 
-def test_a_state_brings_everything_back_in_the_memory_there_is():
+def test_a_state_is_restored_in_place():
     model, other = trained(0), trained(1)
-    other.meet([14])
-    places = [value.data_ptr() for value in (*other.net.state_dict().values(), other.met)]
+    other.add_classes([14])
+    addresses = [value.data_ptr() for value in (*other.net.state_dict().values(), other.seen)]
     other.load_state(model.state())
-    assert torch.equal(other.met, model.met)
+    assert torch.equal(other.seen, model.seen)
     other.net.eval(), model.net.eval()
     assert torch.equal(other.logits(images(20)), model.logits(images(20)))
     assert torch.equal(other.predict(images(20)), model.predict(images(20)))
-    assert [v.data_ptr() for v in (*other.net.state_dict().values(), other.met)] == places
+    assert [v.data_ptr() for v in (*other.net.state_dict().values(), other.seen)] == addresses
 
 
 def test_a_state_is_plain_dicts_of_tensors():
     state = trained().state()
     assert type(state["net"]) is dict
-    assert all(type(value) is torch.Tensor for value in (*state["net"].values(), state["met"]))
+    assert all(type(value) is torch.Tensor for value in (*state["net"].values(), state["seen"]))
 
 
-def test_the_loss_counts_all_classes_or_only_those_met():
-    model = readers()
-    model.meet([11, 13])
-    units = torch.tensor([1, 3, 1])
+def test_the_loss_is_over_all_classes_or_only_seen_ones():
+    model = identity_classifier()
+    model.add_classes([11, 13])
+    targets = torch.tensor([1, 3, 1])
     rows = LOGITS.flatten(1)
-    every = -(rows[range(3), units] - rows.exp().sum(1).log()).mean()
-    met = -(rows[range(3), units] - rows[:, [1, 3]].exp().sum(1).log()).mean()
-    torch.testing.assert_close(model.loss(rows, units, unmet=True), every)
-    torch.testing.assert_close(model.loss(rows, units, unmet=False), met)
+    every = -(rows[range(3), targets] - rows.exp().sum(1).log()).mean()
+    seen = -(rows[range(3), targets] - rows[:, [1, 3]].exp().sum(1).log()).mean()
+    torch.testing.assert_close(model.loss(rows, targets, include_unseen=True), every)
+    torch.testing.assert_close(model.loss(rows, targets, include_unseen=False), seen)

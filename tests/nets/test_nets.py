@@ -1,4 +1,4 @@
-"""Nets by name: their sizes by hand, their shapes, and weights that follow from a seed."""
+"""Nets by name: their sizes by hand, their shapes, and weights determined by a seed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from torch import nn
 
 from everlearn.nets import NETS, build_net
 from everlearn.nets.convnet import ConvNet
-from everlearn.nets.head import Head
-from everlearn.nets.norm import Norm
+from everlearn.nets.layers.head import Head
+from everlearn.nets.layers.norm import Norm
 from everlearn.nets.resnet import ResNet18
+
+pytestmark = pytest.mark.integration
 
 
 def count_parameters(net):
@@ -21,17 +23,19 @@ def images(count, channels, size, seed=0):
     return torch.rand(count, channels, size, size, generator=torch.Generator().manual_seed(seed))
 
 
-def conv(inside, outside, side):
+def conv(in_channels, out_channels, side):
     """Weights of a convolution without bias and of the normalisation after it."""
-    return inside * outside * side * side + 2 * outside
+    return in_channels * out_channels * side * side + 2 * out_channels
 
 
 def test_resnet18_has_the_weights_counted_by_hand():
     stem = conv(1, 64, 7)
     stages = 4 * conv(64, 64, 3)
-    for inside, outside in [(64, 128), (128, 256), (256, 512)]:
+    for in_channels, out_channels in [(64, 128), (128, 256), (256, 512)]:
         stages += (
-            conv(inside, outside, 3) + 3 * conv(outside, outside, 3) + conv(inside, outside, 1)
+            conv(in_channels, out_channels, 3)
+            + 3 * conv(out_channels, out_channels, 3)
+            + conv(in_channels, out_channels, 1)
         )
     head = 512 * 6 + 6
     assert stem + stages + head == 11_173_318
@@ -45,7 +49,7 @@ def test_a_small_stem_and_more_channels_change_the_first_layer_only():
 
 def test_the_flat_convnet_has_the_weights_counted_by_hand():
     convs = conv(1, 32, 3) + conv(32, 64, 3) + conv(64, 128, 3) + conv(128, 128, 3)
-    # 32 pixels are halved three times: 4 x 4 places of 128 channels.
+    # 32 pixels are halved three times: 4 x 4 positions of 128 channels.
     linear = (4 * 4 * 128 * 256 + 256) + (256 * 6 + 6)
     assert convs + linear == 766_694
     assert count_parameters(ConvNet(1, 6, 32)) == 766_694
@@ -56,7 +60,6 @@ def test_the_pooled_convnet_has_the_same_convolutions_and_one_linear_layer():
     assert count_parameters(ConvNet(3, 10, 32, pooled=True)) == convs + 128 * 10 + 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NETS)
 @pytest.mark.parametrize(("channels", "size"), [(1, 32), (3, 33), (1, 64), (3, 100)])
 def test_every_net_takes_any_channels_and_sizes(name, channels, size):
@@ -67,19 +70,19 @@ def test_every_net_takes_any_channels_and_sizes(name, channels, size):
 
 
 @pytest.mark.parametrize("name", ["resnet18", "convnet", "convnet-pooled"])
-def test_a_large_image_is_no_trouble(name):
+def test_every_net_takes_large_images(name):
     net = build_net(name, 3, 6, 224, seed=0).eval()
     assert net(images(1, 3, 224)).shape == (1, 6)
 
 
 @pytest.mark.parametrize(("stem", "side"), [("standard", 2), ("small", 8)])
-def test_stems_differ_in_how_far_they_narrow_an_image(stem, side):
+def test_stems_differ_in_resolution(stem, side):
     net = ResNet18(1, 6, stem).eval()
     assert net.blocks(net.stem(images(1, 1, 64))).shape == (1, 512, side, side)
 
 
 @pytest.mark.parametrize(("pooled", "side"), [(False, 4), (True, 8)])
-def test_the_pooled_convnet_looks_more_closely(pooled, side):
+def test_the_pooled_convnet_has_a_higher_resolution(pooled, side):
     net = ConvNet(1, 6, 32, pooled).eval()
     assert net.layers(images(1, 1, 32)).shape == (1, 128, side, side)
 
@@ -89,7 +92,7 @@ def test_a_pooled_convnet_takes_images_of_another_size_than_it_was_built_for():
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_every_weight_of_a_net_gets_a_slope(name):
+def test_every_weight_of_a_net_gets_a_gradient(name):
     net = build_net(name, 1, 6, 32, seed=0)
     net(images(4, 1, 32)).square().sum().backward()
     for label, weight in net.named_parameters():
@@ -98,10 +101,10 @@ def test_every_weight_of_a_net_gets_a_slope(name):
         assert weight.grad.any(), label
 
 
-def test_a_block_adds_what_it_finds_to_its_input():
+def test_a_block_adds_its_output_to_its_input():
     block = ResNet18(1, 6).blocks[1].eval()
     with torch.no_grad():
-        block.second_norm.weight.zero_()
+        block.norm2.weight.zero_()
     x = torch.randn(2, 64, 5, 5, generator=torch.Generator().manual_seed(0))
     assert torch.equal(block(x), x.relu())
 
@@ -115,17 +118,17 @@ def test_resnet18_starts_with_the_deviation_of_he_et_al():
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_weights_follow_from_the_seed(name):
+def test_the_seed_determines_the_weights(name):
     one, two, other = (build_net(name, 1, 6, 32, seed).state_dict() for seed in (5, 5, 6))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert not torch.equal(one["head.weight"], other["head.weight"])
 
 
-def test_the_largest_seed_of_a_stream_is_taken():
+def test_the_largest_seed_of_a_stream_is_accepted():
     assert count_parameters(build_net("convnet", 1, 6, 32, 2**64 - 1)) == 766_694
 
 
-def test_building_leaves_torchs_generator_alone():
+def test_building_does_not_advance_torchs_generator():
     torch.manual_seed(11)
     expected = torch.rand(3)
     torch.manual_seed(11)
@@ -141,13 +144,15 @@ def test_an_unknown_name_lists_the_known_ones():
         ResNet18(1, 6, "tiny")
 
 
-def test_a_head_answers_in_float32_whatever_it_is_given():
+def test_a_head_returns_float32_for_any_input_dtype():
     head = Head(8, 3)
     x = torch.randn(2, 8, generator=torch.Generator().manual_seed(0)).bfloat16()
     assert head(x).dtype == torch.float32
     assert torch.equal(head(x), nn.functional.linear(x.float(), head.weight, head.bias))
 
 
-def test_normalisations_without_a_cut_stand_on_short_cuts_only():
-    uncut = [n for n, m in ResNet18(1, 6).named_modules() if isinstance(m, Norm) and not m.cut]
-    assert uncut == [f"blocks.{place}.short.1" for place in (2, 4, 6)]
+def test_only_shortcuts_have_normalisations_without_relu():
+    without_relu = [
+        n for n, m in ResNet18(1, 6).named_modules() if isinstance(m, Norm) and not m.relu
+    ]
+    assert without_relu == [f"blocks.{index}.shortcut.1" for index in (2, 4, 6)]

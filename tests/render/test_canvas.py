@@ -8,12 +8,12 @@ import pytest
 from everlearn.render import Canvas, parse_color
 
 
-def test_the_default_levels_are_those_of_the_paper():
+def test_default_levels_are_those_of_the_paper():
     background, shape, mark = Canvas().levels
     assert (background.tolist(), shape.tolist(), mark.tolist()) == ([169], [[255]], [[0]])
 
 
-def test_names_hex_and_numbers_are_the_same_colour():
+def test_colour_names_hex_codes_and_numbers_are_equivalent():
     assert parse_color("red") == parse_color("#ff0000") == parse_color((255, 0, 0))
     assert Canvas(colors=("red",)) == Canvas(colors=[[255, 0, 0]])
     assert hash(Canvas(colors=("red",))) == hash(Canvas(colors=("#FF0000",)))
@@ -23,12 +23,12 @@ def test_grey_is_the_mean_of_the_channels():
     assert Canvas(background=(30, 60, 90)).levels.background.tolist() == [60]
 
 
-def test_without_a_mark_its_level_is_the_shape():
+def test_without_a_mark_its_levels_are_those_of_the_shape():
     levels = Canvas(mark=None, colors=("white", "red"), channels=3).levels
     assert (levels.mark == levels.shape).all()
 
 
-def test_a_dict_gives_the_canvas_back():
+def test_to_dict_round_trips():
     canvas = Canvas(size=32, channels=3, background="#102030", colors=("red", "blue"), mark=None)
     assert Canvas(**canvas.to_dict()) == canvas
 
@@ -52,10 +52,10 @@ def test_a_dict_gives_the_canvas_back():
         ({"parity": "yes"}, "parity"),
     ],
 )
-def test_bad_settings_are_refused(changes, message):
+def test_invalid_settings_are_rejected(changes, message):
     with pytest.raises((ValueError, TypeError), match=message):
         Canvas(**changes)
 
 
-def test_levels_are_whole_numbers():
+def test_levels_are_int32():
     assert Canvas().levels.shape.dtype == np.int32

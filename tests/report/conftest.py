@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from everlearn.results import Run
+from everlearn.runs import Run
 
-# right of 10 after learning task t (rows), on task i (columns)
+# Correct answers out of 10 after learning task t (rows), on task i (columns)
 MATRIX = [[9], [7, 8], [6, 7, 10]]
 
 
-def exam_row(learned: int, tested: int, right: int) -> dict[str, Any]:
+def accuracy_row(learned: int, tested: int, correct: int) -> dict[str, Any]:
     step = 5 * (learned + 1)
     return {
-        "kind": "test", "step": step, "learned": learned, "tested": tested, "right": right,
+        "kind": "test", "step": step, "learned": learned, "tested": tested, "correct": correct,
         "total": 10,
     }  # fmt: skip
 
@@ -32,7 +32,7 @@ def cost_row(learned: int) -> dict[str, Any]:
 
 @pytest.fixture
 def write_run(tmp_path: Path):
-    """Write a run with a matrix of right answers of 10, and more rows where they are given."""
+    """Write a run with a matrix of correct answers out of 10, and additional rows."""
 
     def write(
         name: str,
@@ -50,8 +50,8 @@ def write_run(tmp_path: Path):
         run = Run.create(tmp_path / name, json.dumps(spec), kept)
         with run.writing():
             for learned, row in enumerate(matrix):
-                for tested, right in enumerate(row):
-                    run.append(exam_row(learned, tested, right))
+                for tested, correct in enumerate(row):
+                    run.append(accuracy_row(learned, tested, correct))
                 run.append(cost_row(learned))
             for row in more:
                 run.append(row)

@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-from everlearn.report import group_runs, load_run, load_runs
+from everlearn.report import group_runs
+from everlearn.runs.load import load_run, load_runs
+
+pytestmark = pytest.mark.integration
 
 
 def test_the_report_loads_neither_torch_nor_matplotlib():
@@ -54,11 +57,15 @@ def test_groups_come_best_first(write_run, tmp_path):
 
 
 def test_labels_tell_the_settings_that_differ(write_run, tmp_path):
-    write_run("a", settings={"jitter": 0.0, "rate": 0.1, "fresh": True})
-    write_run("b", settings={"jitter": 0.5, "rate": 0.1, "fresh": False})
+    write_run("a", settings={"jitter": 0.0, "learning_rate": 0.1, "reset_optimizer": True})
+    write_run("b", settings={"jitter": 0.5, "learning_rate": 0.1, "reset_optimizer": False})
     write_run("c", "joint", settings={"jitter": 7})
     labels = [run.label for run in load_runs(tmp_path)]
-    assert labels == ["dcl, fresh off, jitter 0.5", "dcl, fresh on, jitter 0.0", "joint"]
+    assert labels == [
+        "dcl, jitter 0.0, reset optimizer on",
+        "dcl, jitter 0.5, reset optimizer off",
+        "joint",
+    ]
 
 
 def test_a_setting_that_one_run_lacks_tells_them_apart(write_run, tmp_path):
@@ -90,7 +97,7 @@ def test_an_unfinished_run_of_an_endless_stream_says_so(write_run):
 def test_other_streams_are_refused(write_run, tmp_path):
     write_run("a", tasks=3)
     write_run("b", method="joint", tasks=4)
-    with pytest.raises(ValueError, match=r"tasks is 3 in .*a and 4 in .*b; report them apart"):
+    with pytest.raises(ValueError, match=r"tasks is 3 in .*a and 4 in .*b; report them separately"):
         load_runs(tmp_path)
 
 
@@ -132,7 +139,7 @@ def test_one_run_is_read_under_the_label_given(write_run):
 def test_a_seed_counts_once(write_run, tmp_path):
     write_run("a")
     write_run("b")
-    with pytest.raises(ValueError, match=r"both dcl with seed 0; .* leave one of them out"):
+    with pytest.raises(ValueError, match=r"both dcl with seed 0; .* leave out one of them"):
         load_runs(tmp_path)
 
 

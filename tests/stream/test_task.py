@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from everlearn import Canvas, Stream, outline, render, theta
 from everlearn.factors import Factors
-from everlearn.stream.views import BatchDataset, SplitDataset
+from everlearn.stream.torch_datasets import BatchDataset, SplitDataset
 
 SMALL = Stream(seed=3, tasks=4, classes_per_task=3, values_per_factor=3, canvas=Canvas(size=16))
 
@@ -23,7 +23,7 @@ def _equal(a, b) -> bool:
     )
 
 
-def test_g1_two_passes_and_any_access_order_agree():
+def test_two_passes_and_any_access_order_agree():
     first = [list(task.batches(50)) for task in SMALL]
     for index in (2, 0, 3, 1):
         again = list(SMALL[index].batches(50))
@@ -88,7 +88,7 @@ def test_a_split_goes_through_its_rows_in_order():
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [0, 1, 2, 3])
-def test_g1_any_number_of_workers_gives_the_same_batches(workers):
+def test_any_number_of_workers_gives_the_same_batches(workers):
     data = BatchDataset(SMALL, 60, epochs=2, tasks=range(1, 4))
     loaded = list(DataLoader(data, batch_size=None, num_workers=workers))
     expected = [batch for t in (1, 2, 3) for batch in SMALL[t].batches(60, epochs=2)]
@@ -139,7 +139,7 @@ def test_bad_requests_are_refused(call, message):
         call(SMALL[0])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_split_that_was_used_can_be_sent_to_workers(method):
     split = SMALL[0].test
@@ -166,7 +166,7 @@ def test_batches_are_counted_with_and_without_the_last():
     assert task.count_batches(50, drop_last=True) == len(list(task.batches(50, drop_last=True)))
 
 
-def test_a_batch_that_is_not_there_is_an_index_error():
+def test_a_batch_number_out_of_range_is_an_index_error():
     online = Stream(tasks=1, values_per_factor=2, online=True)[0]
     with pytest.raises(IndexError, match="not among"):
         online.nth_batch(online.count_batches(64), 64)

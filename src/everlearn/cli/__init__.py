@@ -14,6 +14,7 @@ from everlearn.cli.draw import app as draw
 from everlearn.cli.export import export
 from everlearn.cli.jobs import StoppedError
 from everlearn.cli.latents import latents
+from everlearn.cli.messages import error_message, print_error
 from everlearn.cli.methods import methods
 from everlearn.cli.pretrain import pretrain
 from everlearn.cli.quickstart import quickstart
@@ -21,8 +22,7 @@ from everlearn.cli.report import report
 from everlearn.cli.reproduce import reproduce
 from everlearn.cli.run import resume
 from everlearn.cli.run import run as learn
-from everlearn.cli.say import complain, in_words
-from everlearn.version import __version__
+from everlearn.core.version import __version__
 
 BAD_INPUT, STOPPED = 2, 130
 # The base of typer's errors about options; newer versions of typer keep it to themselves.
@@ -33,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-# Settings of methods are no options of typer: they stand among the words of a command.
+# Settings of methods are not typer options: they are parsed from the extra arguments.
 _FREE = {"ignore_unknown_options": True}
 app.command()(quickstart)
 app.command(context_settings=_FREE)(learn)
@@ -76,19 +76,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
     except StoppedError as error:
-        complain(str(error))
+        print_error(str(error))
         return STOPPED
     except _USAGE as error:
-        complain(error.format_message())
+        print_error(error.format_message())
         return BAD_INPUT
     except (ValueError, TypeError, IndexError, OSError, ImportError) as error:
-        complain(in_words(error))
+        print_error(error_message(error))
         return BAD_INPUT
     except (ArithmeticError, RuntimeError) as error:
-        complain(_explain(error))
+        print_error(_explain(error))
         return BAD_INPUT
     if code == STOPPED:
-        complain("stopped by hand")
+        print_error("stopped by hand")
     return code if isinstance(code, int) else 0
 
 
@@ -96,7 +96,7 @@ def _explain(error: Exception) -> str:
     """Tell what stopped a learner; any other error is a fault of ours and is raised again."""
     import torch
 
-    from everlearn.exam.costs import DivergedError
+    from everlearn.evaluation.costs import DivergedError
 
     if isinstance(error, torch.OutOfMemoryError):
         return (

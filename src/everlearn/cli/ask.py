@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from everlearn.cli.jobs import StoppedError
-from everlearn.cli.progress import shown
-from everlearn.cli.say import tell
+from everlearn.cli.messages import print_message
+from everlearn.cli.progress import progress_display
 
 if TYPE_CHECKING:
-    from everlearn.choice import QuestionSet, Record
-    from everlearn.cli.entrants import Entrant, Typed
+    from everlearn.cli.players import Player, PlayerOptions
+    from everlearn.questions import QuestionSet, Record
 
 PLAYERS_FOLDER = "players"
 _PARTS = 10  # lines where there is no terminal
 _of_model = partial(typer.Option, rich_help_panel="A model (the player endpoint)")
 
-Player = Annotated[
+PlayerName = Annotated[
     str, typer.Argument(help="random, pixels, search, learner or endpoint.", show_default=False)
 ]
 Name = Annotated[
@@ -67,22 +67,24 @@ def make(
     channels: Annotated[int, typer.Option(help="1 (grey) or 3 (red, green, blue).")] = 1,
 ) -> None:
     """Write questions: pictures, prompts and answers. Run again, it goes on where it stopped."""
-    from everlearn.choice import QuestionSet, write_questions
-    from everlearn.cli.values import read_value
+    from everlearn.cli.values import parse_value
+    from everlearn.questions import QuestionSet, write_questions
     from everlearn.render import Canvas
 
-    chosen = read_value(sizes, tuple[int, ...], "--sizes")
+    chosen = parse_value(sizes, tuple[int, ...], "--sizes")
     wanted = QuestionSet(seed, chosen, each, Canvas(size=size, channels=channels))
-    with shown("questions", len(wanted)) as show:
+    with progress_display("questions", len(wanted)) as show:
         for done in write_questions(folder, wanted):
-            show(done, len(wanted), partial(_words, done, len(wanted)), False)
-    tell(f"{len(wanted)} questions are in {folder}; play: everlearn ask play {folder} random")
+            show(done, len(wanted), partial(_describe, done, len(wanted)), False)
+    print_message(
+        f"{len(wanted)} questions are in {folder}; play: everlearn ask play {folder} random"
+    )
 
 
 @app.command()
 def play(
     folder: Annotated[Path, typer.Argument(help="A set of questions.", show_default=False)],
-    player: Player,
+    player: PlayerName,
     name: Name = None,
     seed: Annotated[int, typer.Option(help="What the player random guesses from.")] = 0,
     run: RunFolder = None,
@@ -100,56 +102,56 @@ def play(
     price_out: PriceOut = None,
 ) -> None:
     """Let a player answer. Run again, it asks only what has no answer yet."""
-    from everlearn.cli.entrants import Typed
-    from everlearn.cli.marks import print_marks, tell_cost
+    from everlearn.cli.answer_table import print_answers, print_cost
+    from everlearn.cli.players import PlayerOptions
 
-    asked = (base_url, model, key_env, max_tokens, also, timeout, retries, wait, parallel)
-    record = _let_answer(folder, player, name, Typed(seed, run, device, *asked))
-    print_marks(record.rows)
-    tell_cost(record.rows, price_in, price_out)
-    tell(f"the answers are in {record.folder}")
+    endpoint = (base_url, model, key_env, max_tokens, also, timeout, retries, wait, parallel)
+    record = _answer_all(folder, player, name, PlayerOptions(seed, run, device, *endpoint))
+    print_answers(record.rows)
+    print_cost(record.rows, price_in, price_out)
+    print_message(f"the answers are in {record.folder}")
 
 
-def _let_answer(folder: Path, player: str, name: str | None, typed: "Typed") -> "Record":
+def _answer_all(folder: Path, player: str, name: str | None, typed: "PlayerOptions") -> "Record":
     """Make a player ready and keep what it answers in a folder of its own."""
-    from everlearn.choice import QuestionFolder, recording
-    from everlearn.cli.entrants import enter, folder_name
+    from everlearn.cli.players import folder_name, make_player
+    from everlearn.questions import QuestionFolder, open_record
 
     kept = QuestionFolder(folder)
-    entrant = enter(player, kept, typed)
-    place = folder / PLAYERS_FOLDER / folder_name(name or entrant.name)
-    with recording(place, entrant.settings, kept.set, entrant.gpu) as record:
-        _see_through(record, entrant, kept.set)
+    ready = make_player(player, kept, typed)
+    place = folder / PLAYERS_FOLDER / folder_name(name or ready.name)
+    with open_record(place, ready.settings, kept.set, ready.gpu) as record:
+        _answer_or_explain(record, ready, kept.set)
     return record
 
 
-def _see_through(record: "Record", entrant: "Entrant", asked: "QuestionSet") -> None:
+def _answer_or_explain(record: "Record", ready: "Player", questions: "QuestionSet") -> None:
     """Ask what is left, or say how to go on after a stop."""
     try:
-        _follow(record, entrant, asked)
+        _show_answers(record, ready, questions)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped by hand; {_kept(record, asked)}") from None
+        raise StoppedError(f"stopped by hand; {_kept(record, questions)}") from None
     except ConnectionError as error:
-        raise ConnectionError(f"{error}; {_kept(record, asked)}") from None
+        raise ConnectionError(f"{error}; {_kept(record, questions)}") from None
 
 
-def _follow(record: "Record", entrant: "Entrant", asked: "QuestionSet") -> None:
+def _show_answers(record: "Record", ready: "Player", questions: "QuestionSet") -> None:
     """Ask what is left and show how it is going."""
-    from everlearn.choice import ask_all
+    from everlearn.questions import ask_all
 
-    total, left = len(asked), record.left(asked)
-    rows = ask_all(left, entrant.ask, record.keep, entrant.parallel)
+    total, left = len(questions), record.left(questions)
+    rows = ask_all(left, ready.ask, record.keep, ready.parallel)
     # Closed at any stop, so that answers under way are kept while the folder is still held.
-    with shown(record.folder.name, total) as show, closing(rows):
+    with progress_display(record.folder.name, total) as show, closing(rows):
         for done, _ in enumerate(rows, total - len(left) + 1):
             tenth = done * _PARTS // total > (done - 1) * _PARTS // total
-            show(done, total, partial(_words, done, total), tenth)
+            show(done, total, partial(_describe, done, total), tenth)
 
 
-def _words(done: int, total: int) -> str:
+def _describe(done: int, total: int) -> str:
     return f"{done} of {total}"
 
 
-def _kept(record: "Record", asked: "QuestionSet") -> str:
-    done = f"{len(record.rows)} of {len(asked)} answers are kept in {record.folder}"
+def _kept(record: "Record", questions: "QuestionSet") -> str:
+    done = f"{len(record.rows)} of {len(questions)} answers are kept in {record.folder}"
     return f"{done}; run the same again to go on"

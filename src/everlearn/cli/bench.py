@@ -41,21 +41,21 @@ def render(
 
 def _rates(device: str, side: int, seconds: float) -> list[tuple[str, float]]:
     """Who drew, and how many images a second."""
-    from everlearn import bench as measure
-    from everlearn.render.threads import usable_cores
+    from everlearn.render import benchmark as measure
+    from everlearn.render.thread_pool import available_cores
 
     if device != "cpu":
         return [(device, measure.gpu_rate(side, device, seconds=seconds))]
     measure.warm_up()
-    threads = sorted({1, usable_cores()})
+    threads = sorted({1, available_cores()})
     rates = [measure.cpu_rate(side, count, seconds) for count in threads]
     return [(f"{n} core{'s'[: n - 1]}", rate) for n, rate in zip(threads, rates, strict=True)]
 
 
 def _parse_sizes(text: str) -> list[int]:
-    from everlearn.render.canvas import LARGEST
+    from everlearn.render.canvas import MAX_SIZE
 
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 4 <= int(part) <= LARGEST for part in parts):
-        raise ValueError(f"--size must be sides of 4 .. {LARGEST} pixels, found {text!r}")
+    if not all(part.isdecimal() and 4 <= int(part) <= MAX_SIZE for part in parts):
+        raise ValueError(f"--size must be sides of 4 .. {MAX_SIZE} pixels, found {text!r}")
     return [int(part) for part in parts]

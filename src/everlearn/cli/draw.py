@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everlearn.cli.options import takes_stream
-from everlearn.cli.say import tell_file
+from everlearn.cli.messages import print_written
+from everlearn.cli.options import with_stream
 
 if TYPE_CHECKING:
     from everlearn.stream import ArrayStream, Environments, Stream
 
 Out = Annotated[Path, typer.Option(help="File to write.")]
-Start = Annotated[int, typer.Option(help="The first task shown.")]
+Start = Annotated[int, typer.Option(help="The first task to draw.")]
 app = typer.Typer()
 
 
@@ -24,7 +24,7 @@ def draw(context: typer.Context) -> None:
 
 
 @app.command()
-@takes_stream
+@with_stream
 def shapes(
     stream: "Stream",
     out: Out = Path("out/shapes.png"),
@@ -34,30 +34,32 @@ def shapes(
     """Draw a contact sheet of the stream's shapes."""
     _check_file(out, ".png")
     _check_shapes(stream)
-    from everlearn.sheets import save, shape_sheet
+    from everlearn.stream.preview import save, shape_sheet
 
-    tell_file(save(shape_sheet(stream, count, columns), out))
+    print_written(save(shape_sheet(stream, count, columns), out))
 
 
 @app.command()
-@takes_stream
+@with_stream
 def factors(
     stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/factors.png"),
-    task: Annotated[int, typer.Option(help="Which task.")] = 0,
+    task: Annotated[
+        int, typer.Option(help="Index of the task, from 0; pictures count tasks from 1.")
+    ] = 0,
     count: Annotated[int, typer.Option(help="How many images.")] = 24,
     columns: Annotated[int, typer.Option(help="Images a row.")] = 8,
 ) -> None:
     """Draw training images of a task with their factors."""
     _check_file(out, ".png")
     _check_images(stream)
-    from everlearn.sheets import factor_sheet, save
+    from everlearn.stream.preview import factor_sheet, save
 
-    tell_file(save(factor_sheet(stream[task], count, columns), out))
+    print_written(save(factor_sheet(stream[task], count, columns), out))
 
 
 @app.command()
-@takes_stream
+@with_stream
 def sweep(
     stream: "Stream",
     out: Out = Path("out/sweep.png"),
@@ -67,13 +69,13 @@ def sweep(
     """Draw one shape, swept through one factor after another."""
     _check_file(out, ".png")
     _check_shapes(stream)
-    from everlearn.sheets import save, sweep_sheet
+    from everlearn.stream.preview import save, sweep_sheet
 
-    tell_file(save(sweep_sheet(stream, shape, steps), out))
+    print_written(save(sweep_sheet(stream, shape, steps), out))
 
 
 @app.command("stream")
-@takes_stream
+@with_stream
 def film(
     stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/stream.gif"),
@@ -85,13 +87,13 @@ def film(
     """Draw a walk through the tasks, as a GIF that starts again at its end."""
     _check_file(out, ".gif")
     _check_images(stream)
-    from everlearn.sheets import save_film, stream_film
+    from everlearn.stream.preview import save_gif, stream_animation
 
-    tell_file(save_film(stream_film(stream, count, views, start), out, seconds))
+    print_written(save_gif(stream_animation(stream, count, views, start), out, seconds))
 
 
 @app.command()
-@takes_stream
+@with_stream
 def scenario(
     stream: "Stream | ArrayStream | Environments",
     out: Out = Path("out/scenario.png"),
@@ -102,9 +104,9 @@ def scenario(
     """Draw which classes come when, with example images."""
     _check_file(out, ".png")
     _check_images(stream)
-    from everlearn.sheets import save, scenario_sheet
+    from everlearn.stream.preview import save, scenario_sheet
 
-    tell_file(save(scenario_sheet(stream, count, images, start), out))
+    print_written(save(scenario_sheet(stream, count, images, start), out))
 
 
 def _check_file(path: Path, suffix: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everlearn.cli.options import takes_stream
-from everlearn.cli.say import tell
+from everlearn.cli.messages import print_message
+from everlearn.cli.options import with_stream
 
 if TYPE_CHECKING:
     from everlearn.stream import ArrayStream, Environments, Stream
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MOST = 10_000_000
 
 
-@takes_stream
+@with_stream
 def export(
     stream: "Stream | ArrayStream | Environments",
     folder: Annotated[Path, typer.Argument(help="Where to write.", show_default=False)],
@@ -35,7 +35,7 @@ def export(
     chosen = parse_tasks(only, stream.tasks) if only else None
     with _bar() as show:
         place = write(stream, folder, format, chosen, show)
-    tell(f"wrote {place}")
+    print_message(f"wrote {place}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A job: one run with all that it follows from; begun, gone on with, or left as it is."""
+"""A job: one run with everything it depends on; started, resumed, or left alone when finished."""
 
 from __future__ import annotations
 
@@ -9,45 +9,47 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from everlearn.cli.progress import Row, follow
-from everlearn.cli.settings import Given, build_stream
-from everlearn.cli.values import list_kinds, read_value
+from everlearn.cli.progress import show_progress
+from everlearn.cli.stream_options import StreamOptions, build_stream
+from everlearn.cli.values import list_types, parse_value
+from everlearn.rows import Row
 
 if TYPE_CHECKING:
-    from everlearn.exam import Plan
+    from everlearn.evaluation import Plan
+    from everlearn.stream import TaskStream
 
 
 class StoppedError(Exception):
-    """A run was stopped by hand; its words say how to go on."""
+    """The user stopped a run; the message says how to resume it."""
 
 
-class Asked(NamedTuple):
-    """What was typed about how to learn, but the methods.
+class RunRequest(NamedTuple):
+    """What was typed about a run, except its method.
 
     Attributes:
-        changes: of the preset's stream, by option; None where nothing was typed.
-        exams: of the preset's plan, likewise.
+        changes: options that change the preset's stream; None where nothing was typed.
+        plan_options: options that change the preset's evaluation plan; None where nothing was typed.
         log: names of trackers.
     """
 
     preset: str
-    changes: Given
-    exams: Given
+    changes: StreamOptions
+    plan_options: StreamOptions
     device: str
     save_seconds: float
     log: tuple[str, ...] = ()
 
-    def with_seed(self, seed: int) -> Asked:
-        """The same with another seed."""
+    def with_seed(self, seed: int) -> RunRequest:
+        """Return the same request with another seed."""
         return self._replace(changes={**self.changes, "seed": seed})
 
 
 class Job(NamedTuple):
-    """A method that learns a stream in a folder."""
+    """A method, a stream and the folder of their run."""
 
     folder: Path
     method: str
-    stream: Any
+    stream: TaskStream
     plan: Plan
     device: str
     save_seconds: float
@@ -57,86 +59,97 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Return the name shown beside the progress bar."""
         return f"{self.method}, seed {self.stream.seed}"
 
 
-def make_job(folder: Path | None, method: str, settings: Mapping[str, Any], asked: Asked) -> Job:
-    """Put together what was typed and what the preset says."""
-    from everlearn.presets import find_preset
+def make_job(
+    folder: Path | None, method: str, settings: Mapping[str, Any], request: RunRequest
+) -> Job:
+    """Combine what was typed with the preset."""
+    from everlearn.runs.presets import find_preset
 
-    preset, data = find_preset(asked.preset), asked.changes["data"]
-    stream = build_stream(asked.changes, preset.stream)
-    folder = folder or Path("out", "runs", f"{method}-{asked.preset}-seed{stream.seed}")
-    own = {**preset.settings_of(method), **settings}
-    plan = change_plan(_usual_plan(preset.plan, stream), asked.exams)
-    return Job(folder, method, stream, plan, asked.device, asked.save_seconds, own, data, asked.log)
+    preset = find_preset(request.preset)
+    stream = build_stream(request.changes, preset.stream)
+    return Job(
+        folder=folder or Path("out", "runs", f"{method}-{request.preset}-seed{stream.seed}"),
+        method=method,
+        stream=stream,
+        plan=change_plan(_fit_plan(preset.plan, stream), request.plan_options),
+        device=request.device,
+        save_seconds=request.save_seconds,
+        settings={**preset.settings_of(method), **settings},
+        data=request.changes["data"],
+        log=request.log,
+    )
 
 
-def _usual_plan(plan: Plan, stream: Any) -> Plan:
-    """A preset's plan, without the exams that a data set has no new classes for."""
+def _fit_plan(plan: Plan, stream: TaskStream) -> Plan:
+    """Return a preset's plan without the evaluations that need new classes, which only sprites have."""
     from everlearn.stream import Stream
 
     sprites = isinstance(stream, Stream)
     return plan if sprites else replace(plan, one_shot=(), open_set=False)
 
 
-def change_plan(plan: Plan, exams: Given) -> Plan:
-    """The same plan but for what was typed."""
-    kinds = list_kinds(plan)
-    typed = {name: text for name, text in exams.items() if text is not None}
-    fields = {name: name.replace("-", "_") for name in typed}
-    new = {fields[n]: read_value(t, kinds[fields[n]], f"--{n}") for n, t in typed.items()}
-    return replace(plan, **new)
+def change_plan(plan: Plan, options: StreamOptions) -> Plan:
+    """Return the plan with the options that were typed."""
+    types = list_types(plan)
+    changes = {}
+    for option, text in options.items():
+        if text is not None:
+            field = option.replace("-", "_")
+            changes[field] = parse_value(text, types[field], f"--{option}")
+    return replace(plan, **changes)
 
 
 def check(job: Job) -> None:
-    """Raise where a method cannot learn a stream with its settings."""
+    """Raise if a method cannot learn a stream with its settings."""
     from everlearn.methods import build
 
     build(job.method, job.stream, "cpu", **job.settings)
 
 
-def begin(job: Job) -> None:
-    """Start a run in a new folder and see it through."""
-    from everlearn import runs
+def start(job: Job) -> None:
+    """Start a run in a new folder and run it to its end."""
+    from everlearn.runs import launch
 
-    rows = runs.start(
+    rows = launch.start(
         job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, **job.settings
     )
-    see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
+    run_to_end(rows, job.folder, job.name, job.stream.tasks, job.log)
 
 
 def ensure(job: Job) -> None:
-    """Have a run finished: begin it, go on with it, or leave it when it is done."""
-    from everlearn import runs
+    """Start a run, resume it, or leave it alone if it is finished."""
+    from everlearn.runs import launch
 
-    rows = runs.ensure(
+    rows = launch.ensure(
         job.folder, job.method, job.stream, job.plan, job.device, job.save_seconds, job.data,
         **job.settings,
     )  # fmt: skip
     if rows is not None:
-        see_through(rows, job.folder, job.name, job.stream.tasks, job.log)
+        run_to_end(rows, job.folder, job.name, job.stream.tasks, job.log)
 
 
-def see_through(
+def run_to_end(
     rows: Iterable[Row], folder: Path, name: str, tasks: int | None, log: Sequence[str] = ()
 ) -> None:
-    """Show and log how a run is going until it ends, or say how to go on after a stop by hand."""
-    from everlearn.trackers import log_run
+    """Show and log a run until it ends; after Ctrl-C say how to resume it."""
+    from everlearn.runs.trackers import log_run
 
     try:
-        # Closed at once, also where the stop comes while a bar is drawn.
+        # Closed at once, even if the interrupt arrives while the bar is drawn.
         with closing(log_run(rows, folder, log)) as logged:
-            follow(logged, name, tasks)
+            show_progress(logged, name, tasks)
     except KeyboardInterrupt:
-        again = ["everlearn", "resume", str(folder), *(["--log", ",".join(log)] if log else [])]
-        raise StoppedError(f"stopped by hand; go on with: {shlex.join(again)}") from None
+        command = ["everlearn", "resume", str(folder), *(["--log", ",".join(log)] if log else [])]
+        raise StoppedError(f"stopped by hand; go on with: {shlex.join(command)}") from None
 
 
-def read_log(text: str | None) -> tuple[str, ...]:
-    """Read names of trackers with commas between; tell what is wrong before any learning."""
-    from everlearn.trackers import check_trackers
+def parse_trackers(text: str | None) -> tuple[str, ...]:
+    """Parse names of trackers separated by commas; check them before any training."""
+    from everlearn.runs.trackers import check_trackers
 
     names = tuple(dict.fromkeys(text.split(","))) if text is not None else ()
     check_trackers(names)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everlearn.cli.options import takes_stream
-from everlearn.cli.outputs import check_new
-from everlearn.cli.progress import is_tenth, shown
-from everlearn.cli.say import tell, tell_file
-from everlearn.cli.values import read_value
+from everlearn.cli.messages import print_message, print_written
+from everlearn.cli.options import with_stream
+from everlearn.cli.outputs import check_new_file
+from everlearn.cli.progress import is_tenth, progress_display
+from everlearn.cli.values import parse_value
 
 if TYPE_CHECKING:
     from everlearn.stream import Stream
-    from everlearn.stream.arrays import ArrayStream
+    from everlearn.stream.datasets import ArrayStream
 
 
-@takes_stream
+@with_stream
 def latents(
     stream: "Stream | ArrayStream",
     weights: Annotated[
@@ -40,30 +40,34 @@ def latents(
     ] = "auto",
 ) -> None:
     """Push every image of a stream once through the lower half of an extractor, and keep the latents."""
-    check_new(out)
+    check_new_file(out)
     import numpy as np
 
-    from everlearn.learner import find_device
-    from everlearn.nets.extractor import load_halves
-    from everlearn.pretraining import latents as work
+    from everlearn.nets.extractor import load_extractor
+    from everlearn.training.device import find_device
+    from everlearn.training.pretraining import latents as work
 
-    place, loaded = find_device(device), load_halves(weights)
-    typed = read_value(test_sessions, tuple[int, ...], "--test-sessions") if test_sessions else None
-    sights = work.list_sights(stream, typed)
+    place, loaded = find_device(device), load_extractor(weights)
+    typed = (
+        parse_value(test_sessions, tuple[int, ...], "--test-sessions") if test_sessions else None
+    )
+    sights = work.list_images(stream, typed)
     work.check_images(stream, loaded.about)
-    about = work.describe(stream, weights, loaded, place)
-    table = np.empty((len(sights.labels), *loaded.halves.shape), np.float16)
-    _follow(work.see(loaded.halves.lower, sights.splits, table, batch_size, place), len(table))
+    about = work.describe_source(stream, weights, loaded, place)
+    table = np.empty((len(sights.labels), *loaded.net.latent_shape), np.float16)
+    _show_progress(
+        work.compute_latents(loaded.net.lower, sights.splits, table, batch_size, place), len(table)
+    )
     tested = int(sights.test.sum())
-    tell(f"{len(table) - tested} latents to train on, {tested} to test on")
-    tell_file(work.save_latents(out, table, sights, about))
+    print_message(f"{len(table) - tested} latents to train on, {tested} to test on")
+    print_written(work.save_latents(out, table, sights, about))
 
 
-def _follow(counts: Iterable[int], total: int) -> None:
+def _show_progress(counts: Iterable[int], total: int) -> None:
     """Go through the work and show how it is going."""
     before = 0
-    with shown("latents", total) as show:
+    with progress_display("latents", total) as show:
         for done in counts:
-            words = partial("{:,} of {:,} images".format, done, total)
-            show(done, total, words, is_tenth(before, done, total))
+            describe = partial("{:,} of {:,} images".format, done, total)
+            show(done, total, describe, is_tenth(before, done, total))
             before = done

@@ -1,20 +1,20 @@
-"""`everlearn methods`: the methods there are, and the settings of each."""
+"""`everlearn methods`: list the methods, or show one and its settings."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from everlearn.cli.options import CHOICES, EXAMS, dashed
-from everlearn.cli.say import tell
-from everlearn.cli.values import write_value
+from everlearn.cli.messages import print_message
+from everlearn.cli.options import PLAN_OPTIONS, STREAM_OPTIONS, dashed
+from everlearn.cli.values import format_value
 
 
 def methods(
     name: Annotated[str, typer.Argument(metavar="[METHOD]", help="Show its settings.")] = "",
 ) -> None:
-    """List the methods, or the settings of one."""
+    """List the methods, or show one and its settings."""
     if name:
         _show(name)
     else:
@@ -22,30 +22,36 @@ def methods(
 
 
 def _list() -> None:
-    from everlearn.methods import METHODS
+    from everlearn.methods.registry import METHODS, group_methods
 
-    _print(["method", "what it is"], [[name, method.words] for name, method in METHODS.items()])
-    tell("settings of one: everlearn methods METHOD; to run it: everlearn run METHOD")
+    for group, names in group_methods().items():
+        _print([group, "what it is"], [[name, METHODS[name].summary] for name in names])
+    print_message("settings of one: everlearn methods METHOD; to run it: everlearn run METHOD")
 
 
 def _show(name: str) -> None:
-    from everlearn.methods import find_method
-    from everlearn.settings import describe_settings, list_settings
+    from everlearn.core.settings import describe_settings, list_settings
+    from everlearn.methods.registry import find_method
 
     method = find_method(name)
-    tell(f"{name}: {method.words}")
-    settings, words = list_settings(method.settings()), describe_settings(method.settings())
+    print_message(f"{name}: {method.summary}")
+    print_message(f"paper: {method.paper or 'none'}")
+    print_message(f"given: {method.supervision}")
+    print_message(f"stores: {method.stores}")
+    settings = method.settings()
+    help_texts = describe_settings(settings)
     rows = [
-        [option(name, *item), write_value(item[1]), words[item[0]]] for item in settings.items()
+        [option(name, setting, value), format_value(value), help_texts[setting]]
+        for setting, value in list_settings(settings).items()
     ]
-    _print(["option", "usually", "what it is"], rows)
-    tell(f"presets change some of these; to run it: everlearn run {name} --preset small")
+    _print(["option", "default", "what it is"], rows)
+    print_message(f"presets change some of these; to run it: everlearn run {name} --preset small")
 
 
-def option(method: str, setting: str, value: Any) -> str:
-    """How a setting is typed: with its method's name where another option has taken the name."""
+def option(method: str, setting: str, value: object) -> str:
+    """Write a setting as it is typed, with its method's name where another option has the same one."""
     typed = dashed(setting)
-    owner = f"{method}." if typed in CHOICES or typed in EXAMS else ""
+    owner = f"{method}." if typed in STREAM_OPTIONS or typed in PLAN_OPTIONS else ""
     return f"--{owner}{typed}" + (f"/--{owner}no-{typed}" if isinstance(value, bool) else "")
 
 

@@ -1,4 +1,4 @@
-"""The options of a stream and of exams, in one place for every command that takes them."""
+"""The options of a stream and of plan_options, in one place for every command that takes them."""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
@@ -7,102 +7,123 @@ from typing import Any, NamedTuple
 
 import typer
 
-from everlearn.cli.settings import build_stream
+from everlearn.cli.stream_options import build_stream
 
 Command = Callable[..., None]
 
 
-class Choice(NamedTuple):
-    """An option: its type, the default to show (the stream's own) and what it is."""
+class Option(NamedTuple):
+    """An option: its type, the default to show (that of the stream) and its help text."""
 
     kind: Any
     default: str
     help: str
 
 
-CHOICES = {
-    "stream": Choice(
+STREAM_OPTIONS = {
+    "stream": Option(
         Path, "", "A stream file (JSON) or name (paper, small, ...); other options change it."
     ),
-    "name": Choice(str, "", "A data set instead of shapes: mnist, fashion-mnist, omniglot, ..."),
-    "data": Choice(Path, "EVERLEARN_DATA", "Folder of the data sets."),
-    "seed": Choice(int, "0", "Everything follows from it."),
-    "tasks": Choice(int, "500", "How many tasks."),
-    "classes": Choice(int, "10", "Classes a task."),
-    "values": Choice(int, "5", "Values of scale, orientation, x and y in the grid."),
-    "size": Choice(int, "64", "Side of an image in pixels."),
-    "channels": Choice(int, "1", "1 (grey) or 3 (red, green, blue)."),
-    "colors": Choice(str, "white", "Colours of the shapes: names or #rrggbb, with commas between."),
-    "background": Choice(str, "darkgray", "Colour behind the shape."),
-    "mark": Choice(str, "black", "Colour of the half that shows the orientation."),
-    "no-mark": Choice(bool, "", "Draw no mark."),
-    "parity": Choice(bool, "no-parity", "Hard edges on whole pixels, as the original package."),
-    "scenario": Choice(str, "class", "What comes when: a name, or name:setting=value,..."),
-    "online": Choice(bool, "no-online", "Every training image may be seen once only."),
-    "imbalance": Choice(float, "1", "Training images of the largest class to the smallest."),
-    "split": Choice(str, "0.96,0.024,0.016", "Train, val and test: shares, or rows a task."),
-    "test": Choice(str, "grid", "Factors of test images: grid or continuous."),
-    "orientation-grid": Choice(str, "paper", "Angles of the grid: paper or even."),
-    "min-distance": Choice(float, "0", "Redraw a shape nearer than this to another of its block."),
-    "first-class": Choice(int, "0", "Id of the first class."),
-    "first-classes": Choice(int, "", "Classes of the first task of a data set, if not as others."),
+    "name": Option(str, "", "A data set instead of shapes: mnist, fashion-mnist, omniglot, ..."),
+    "data": Option(Path, "EVERLEARN_DATA", "Folder of the data sets."),
+    "seed": Option(int, "0", "Everything follows from it."),
+    "tasks": Option(int, "500", "How many tasks."),
+    "classes": Option(int, "10", "Classes a task."),
+    "values": Option(int, "5", "Values of scale, orientation, x and y in the grid."),
+    "size": Option(int, "64", "Side of an image in pixels."),
+    "channels": Option(int, "1", "1 (grey) or 3 (red, green, blue)."),
+    "colors": Option(str, "white", "Colours of the shapes: names or #rrggbb, with commas between."),
+    "background": Option(str, "darkgray", "Colour behind the shape."),
+    "mark": Option(str, "black", "Colour of the half that shows the orientation."),
+    "no-mark": Option(bool, "", "Draw no mark."),
+    "parity": Option(bool, "no-parity", "Hard edges on whole pixels, as the original package."),
+    "scenario": Option(str, "class", "What comes when: a name, or name:setting=value,..."),
+    "online": Option(bool, "no-online", "Every training image may be seen once only."),
+    "imbalance": Option(float, "1", "Training images of the largest class to the smallest."),
+    "split": Option(str, "0.96,0.024,0.016", "Train, val and test: shares, or rows a task."),
+    "test": Option(str, "grid", "Factors of test images: grid or continuous."),
+    "orientation-grid": Option(str, "paper", "Angles of the grid: paper or even."),
+    "min-distance": Option(float, "0", "Redraw a shape nearer than this to another of its block."),
+    "first-class": Option(int, "0", "Id of the first class."),
+    "first-classes": Option(int, "", "Classes of the first task of a data set, if not as others."),
 }
 
 
-# The same words as those of everlearn.exam.Plan, which is not loaded for a help text.
-EXAMS = {
-    "every": Choice(str, "", "Test after so many tasks, and after the last."),
-    "test-tasks": Choice(str, "", "Test so many of the tasks met, evenly spread; none: all."),
-    "test-images": Choice(str, "", "Test on so many images a task; none: all."),
-    "ahead": Choice(str, "", "Test so many tasks to come, too, and the learner before it learns."),
-    "within": Choice(bool, "no-within", "Test each task among its own classes only, too."),
-    "whole": Choice(
+# The help texts of everlearn.evaluation.Plan, which would load torch.
+PLAN_OPTIONS = {
+    "every": Option(str, "", "Test after every so many tasks, and after the last."),
+    "max-test-tasks": Option(
+        str, "", "Test at most so many of the tasks learned, evenly spread; none: all."
+    ),
+    "test-images-per-task": Option(
+        str, "", "Test on so many images per task, always the same; none: all."
+    ),
+    "future-tasks": Option(
+        str, "", "Also test so many tasks that come next, and the untrained learner."
+    ),
+    "within-task": Option(
+        bool,
+        "no-within-task",
+        "Also test each task with the answers restricted to its own classes.",
+    ),
+    "all-classes-every": Option(
         str,
         "",
-        "Test on all classes of the stream, met or not, after so many tasks, and after the last; "
-        "0: never.",
+        "Test on all classes, seen or not, after every so many tasks and after the last; 0: never.",
     ),
-    "theta": Choice(bool, "theta", "Measure errors of maps, of a learner that tells them."),
-    "probe": Choice(str, "", "Probe the tasks met after so many steps; 0: never."),
-    "probe-images": Choice(str, "", "Images a task of a probe."),
-    "one-shot": Choice(str, "", "Numbers of new classes to tell apart at the end: 10,100."),
-    "open-set": Choice(bool, "no-open-set", "Tell known from unknown classes at the end."),
-    "finals": Choice(str, "", "Numbers of tasks after which to do as at the end, too: 200."),
-    "codes": Choice(
+    "theta": Option(
+        bool, "theta", "Measure the errors of predicted affine maps, if the learner has any."
+    ),
+    "probe-every": Option(
+        str, "", "Test the tasks seen so far on a few images after every so many steps; 0: never."
+    ),
+    "probe-images": Option(str, "", "Images per task of such a probe, always the same."),
+    "one-shot": Option(
+        str, "", "Numbers of new classes for one-shot classification at the end: 10,100."
+    ),
+    "open-set": Option(bool, "no-open-set", "Measure open-set recognition at the end."),
+    "final-after": Option(
         str,
         "",
-        "Train probes on codes after so many steps, before the first and after every task; 0: never.",
+        "Numbers of tasks after which to measure one-shot and open-set, besides the end: 200.",
     ),
-    "code-images": Choice(str, "", "Images a task that probes of codes are trained on."),
-    "code-tests": Choice(str, "", "Images a task that probes of codes are tested on, at most."),
-    "code-ahead": Choice(
-        bool, "no-code-ahead", "Probe the codes of all tasks from the start, met or not."
+    "code-probe-every": Option(
+        str,
+        "",
+        "Train probes on codes before learning, after every so many steps and every task; 0: never.",
     ),
-    "latents": Choice(bool, "no-latents", "Describe every latent of codes after every task."),
-    "disentanglement": Choice(
-        bool, "no-disentanglement", "Measure how codes hold factors after every task."
+    "code-train-images": Option(str, "", "Images per task to train code probes on."),
+    "code-test-images": Option(str, "", "Images per task to test code probes on, at most."),
+    "code-all-tasks": Option(
+        bool, "no-code-all-tasks", "Probe the codes of all tasks from the start, seen or not."
+    ),
+    "describe-latents": Option(
+        bool, "no-describe-latents", "Describe every latent of the codes after every task."
+    ),
+    "disentanglement": Option(
+        bool, "no-disentanglement", "Measure the disentanglement of the codes after every task."
     ),
 }
 
 
-def takes_stream(command: Command) -> Command:
+def with_stream(command: Command) -> Command:
     """Give a command the options of a stream in the place of its argument `stream`."""
-    parameters = [_parameter(name, choice, "The stream") for name, choice in CHOICES.items()]
+    parameters = [_parameter(name, choice, "The stream") for name, choice in STREAM_OPTIONS.items()]
     return _replace(command, "stream", parameters, build_stream)
 
 
-def takes_changes(command: Command) -> Command:
+def with_stream_options(command: Command) -> Command:
     """Give a command the same options in the place of `changes`: what was typed, or None."""
     title = "The stream (what is not given is the preset's)"
-    parameters = [_parameter(name, choice, title, False) for name, choice in CHOICES.items()]
+    parameters = [_parameter(name, choice, title, False) for name, choice in STREAM_OPTIONS.items()]
     return _replace(command, "changes", parameters, dict)
 
 
-def takes_plan(command: Command) -> Command:
-    """Give a command the options of a plan in the place of `exams`: what was typed, or None."""
-    title = "The exams (what is not given is the preset's)"
-    parameters = [_parameter(name, choice, title, False) for name, choice in EXAMS.items()]
-    return _replace(command, "exams", parameters, dict)
+def with_plan_options(command: Command) -> Command:
+    """Give a command the options of a plan in the place of `plan_options`: what was typed, or None."""
+    title = "The evaluation plan (default: the preset's)"
+    parameters = [_parameter(name, choice, title, False) for name, choice in PLAN_OPTIONS.items()]
+    return _replace(command, "plan_options", parameters, dict)
 
 
 def _replace(
@@ -114,8 +135,8 @@ def _replace(
         typed = {dashed(one.name): given.pop(one.name) for one in parameters}
         command(**{place: use(typed)}, **given)
 
-    own = [p for p in signature(command).parameters.values() if p.name != place]
-    with_options.__signature__ = Signature([*own, *parameters])  # type: ignore[attr-defined]
+    others = [p for p in signature(command).parameters.values() if p.name != place]
+    with_options.__signature__ = Signature([*others, *parameters])  # type: ignore[attr-defined]
     with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
     return with_options
 
@@ -125,10 +146,12 @@ def dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _parameter(name: str, choice: Choice, panel: str, shown: bool = True) -> Parameter:
-    kind, default, words = choice
+def _parameter(name: str, choice: Option, panel: str, show_default: bool = True) -> Parameter:
+    kind, default, help_text = choice
     flag = f"--{name}/--no-{name}" if kind is bool and default else f"--{name}"
-    told = (shown and default) or False
-    option = typer.Option(None, flag, help=words, show_default=told, rich_help_panel=panel)
+    shown_default = (show_default and default) or False
+    option = typer.Option(
+        None, flag, help=help_text, show_default=shown_default, rich_help_panel=panel
+    )
     place = name.replace("-", "_")
     return Parameter(place, Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def check_new(out: Path, suffix: str = ".npz") -> None:
+def check_new_file(out: Path, suffix: str = ".npz") -> None:
     """Raise where a file is there already, or its name has another ending."""
     if out.suffix != suffix:
         raise ValueError(f"--out must end in {suffix}, found {str(out)!r}")

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from everlearn.cli.outputs import check_new
-from everlearn.cli.progress import is_tenth, shown
-from everlearn.cli.say import tell, tell_file
+from everlearn.cli.messages import print_message, print_written
+from everlearn.cli.outputs import check_new_file
+from everlearn.cli.progress import is_tenth, progress_display
 
 if TYPE_CHECKING:
-    from everlearn.pretraining import Moment, Score
+    from everlearn.training.pretraining import Score, TrainingProgress
 
 _EVERY = 50  # steps between two looks at the loss, which wait for a GPU
 _TRANSFORMER = "vit-lite"
@@ -63,17 +63,19 @@ def pretrain(
     channels: Annotated[
         int | None, typer.Option(help="Channels of an extractor's images.", show_default="1")
     ] = None,
-    maps: Annotated[
+    map_loss_weight: Annotated[
         float | None,
-        typer.Option(help="What telling an image's map counts in the loss.", show_default="0"),
+        typer.Option(help="Weight of the loss on an image's affine map.", show_default="0"),
     ] = None,
 ) -> None:
     """Pre-train a net: that of l2p-lite on digits and clothes, an extractor on shapes."""
     out = out or Path("out") / f"{net}.npz"
-    check_new(out)
+    check_new_file(out)
     typed = {"seconds": seconds, "steps": steps, "batch_size": batch_size}
     typed |= {"test_images": test_images, "seed": seed}
-    extra = _given({"shapes": shapes, "size": size, "channels": channels, "maps": maps})
+    extra = _given(
+        {"shapes": shapes, "size": size, "channels": channels, "map_loss_weight": map_loss_weight}
+    )
     if net == _TRANSFORMER:
         if extra:
             raise ValueError(f"--{next(iter(extra))} goes with an extractor, found --net {net}")
@@ -89,55 +91,59 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pretrain_transformer(given: dict[str, Any], data: Path | None, device: str, out: Path) -> None:
-    from everlearn.learner import find_device
-    from everlearn.pretraining import Pretraining, Settings
+    from everlearn.training.device import find_device
+    from everlearn.training.pretraining import Pretraining, Settings
 
     work = Pretraining(Settings(**given), data, find_device(device))
-    _follow(work.learn())
+    _show_progress(work.learn())
     score = work.test()
-    tell(f"{work.done} steps; {_share(score, 'test images right')}")
-    tell_file(work.save(out, score))
-    tell(f"to use it: everlearn run l2p-lite --weights {out}")
+    print_message(f"{work.done} steps; {_share(score, 'test images right')}")
+    print_written(work.save(out, score))
+    print_message(f"to use it: everlearn run l2p-lite --weights {out}")
 
 
 def _pretrain_extractor(given: dict[str, Any], device: str, out: Path) -> None:
-    from everlearn.learner import find_device
-    from everlearn.nets.halves import HALVES
-    from everlearn.pretraining.settings import ShapeSettings
-    from everlearn.pretraining.shapes import OTHERS, ShapePretraining
+    from everlearn.nets.split_net import SPLIT_NETS
+    from everlearn.training.device import find_device
+    from everlearn.training.pretraining.settings import ShapeSettings
+    from everlearn.training.pretraining.shape_pretraining import TRANSFER_SHAPES, ShapePretraining
 
-    if given["net"] not in HALVES:
-        known = ", ".join((_TRANSFORMER, *HALVES))
+    if given["net"] not in SPLIT_NETS:
+        known = ", ".join((_TRANSFORMER, *SPLIT_NETS))
         raise ValueError(f"unknown net {given['net']!r}; known: {known}")
     work = ShapePretraining(ShapeSettings(**given), find_device(device))
-    _follow(work.learn())
+    _show_progress(work.learn())
     score, transfer = work.test(), work.transfer()
-    tell(f"{work.done} steps; {_share(score, 'test images right')}")
-    tell(f"{OTHERS} other shapes: {_share(transfer, 'right by the nearest class mean')}")
-    tell_file(work.save(out, score, transfer))
-    tell(f"to use it: everlearn latents --weights {out} --stream idsprites-50 --out FILE.npz")
+    print_message(f"{work.done} steps; {_share(score, 'test images right')}")
+    print_message(
+        f"{TRANSFER_SHAPES} other shapes: {_share(transfer, 'right by the nearest class mean')}"
+    )
+    print_written(work.save(out, score, transfer))
+    print_message(
+        f"to use it: everlearn latents --weights {out} --stream idsprites-50 --out FILE.npz"
+    )
 
 
-def _follow(moments: Iterable[Moment]) -> None:
+def _show_progress(steps: Iterable[TrainingProgress]) -> None:
     """Go through all steps and show how it is going."""
     began = monotonic()
-    with shown("pretrain") as show:
-        for now in moments:
+    with progress_display("pretrain") as show:
+        for now in steps:
             tenth = is_tenth(now.step - 1, now.step, now.steps)
             if tenth or now.step % _EVERY == 0:
-                show(now.step, now.steps, partial(_words, now, began), tenth)
+                show(now.step, now.steps, partial(_describe, now, began), tenth)
 
 
-def _share(score: Score, words: str) -> str:
-    share = 100 * score.right / score.total
-    return f"{score.right} of {score.total} {words} ({share:.1f} %)"
+def _share(score: Score, what: str) -> str:
+    share = 100 * score.correct / score.total
+    return f"{score.correct} of {score.total} {what} ({share:.1f} %)"
 
 
-def _words(now: Moment, began: float) -> str:
+def _describe(now: TrainingProgress, began: float) -> str:
     """Step, loss and time left."""
     known = f" of {now.steps}" if now.steps else ""
-    words = f"step {now.step}{known}, loss {float(now.loss):.3g}"
+    state = f"step {now.step}{known}, loss {float(now.loss):.3g}"
     if now.steps is None:
-        return words
+        return state
     seconds = round((monotonic() - began) / now.step * (now.steps - now.step))
-    return f"{words}, {seconds // 60}:{seconds % 60:02} left"
+    return f"{state}, {seconds // 60}:{seconds % 60:02} left"

@@ -1,101 +1,112 @@
-"""How a run is going: a bar where someone can see it, a line for each test elsewhere."""
+"""Progress of a run: a bar on a terminal, a line after each evaluation elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any
 
 import typer
 
-Row = dict[str, Any]
-# How much is done, of how much (None: not known), in words, and whether these are worth a line.
+from everlearn.rows import Row, TaskRow
+
+# Called with the work done, the total (None: unknown), a function that describes the state, and
+# whether that description deserves a line where there is no terminal.
 Show = Callable[[int, int | None, Callable[[], str], bool], None]
-_A_SECOND = 5  # how often the bar is drawn
-_PARTS = 10  # lines of a work, where there is no terminal
+_REFRESHES_PER_SECOND = 5
+_LINES = 10  # where there is no terminal
 
 
-class Watch:
-    """What the rows of a run have said so far."""
+class RunProgress:
+    """What the rows of a run say about its progress so far."""
 
     def __init__(self, tasks: int | None) -> None:
-        """Know nothing yet.
+        """Start before the first row.
 
         Args:
-            tasks: how many there are; None for no end.
+            tasks: how many tasks the run has; None for an endless one.
         """
         self.tasks = tasks
-        self.done = self.right = self.total = 0
-        self.loss = self.speed = 0.0
-        self.tested = False
-        self._began, self._first, self._exam = monotonic(), -1, -1
+        self.done = 0
+        self.correct = 0
+        self.total = 0
+        self.loss = 0.0
+        self.images_per_second = 0.0
+        self.evaluated = False
+        self._began = monotonic()
+        self._first_task = -1
+        self._last_evaluation = -1
 
-    def see(self, row: Row) -> None:
+    def add_row(self, row: Row) -> None:
         """Take a row in; only tests of tasks already learned count."""
         if row["kind"] == "test" and row["tested"] <= row["learned"]:
-            if row["learned"] != self._exam:
-                self._exam, self.right, self.total = row["learned"], 0, 0
-            self.right += row["right"]
+            if row["learned"] != self._last_evaluation:
+                self._last_evaluation = row["learned"]
+                self.correct = 0
+                self.total = 0
+            self.correct += row["correct"]
             self.total += row["total"]
         elif row["kind"] == "task":
             self._end_task(row)
 
-    def _end_task(self, row: Row) -> None:
-        self._first = row["learned"] if self._first < 0 else self._first
+    def _end_task(self, row: TaskRow) -> None:
+        if self._first_task < 0:
+            self._first_task = row["learned"]
         self.done = row["learned"] + 1
-        self.tested = self._exam == row["learned"]
+        self.evaluated = self._last_evaluation == row["learned"]
         if row["images"]:
             self.loss = row["loss"] or 0.0
-            self.speed = row["images"] / max(row["seconds"], 1e-9)
+            self.images_per_second = row["images"] / max(row["seconds"], 1e-9)
 
-    def words(self) -> str:
-        """Task, accuracy, time left, loss and speed, as far as they are known."""
+    def describe(self) -> str:
+        """Return task, accuracy, time left, loss and speed, as far as they are known."""
         task = f"task {self.done}" + ("" if self.tasks is None else f" of {self.tasks}")
-        accuracy = f"accuracy {100 * self.right / self.total:.1f} %" if self.total else ""
-        pace = f"loss {self.loss:.3g}, {self.speed:,.0f} images/s" if self.speed else ""
-        return ", ".join(part for part in (task, accuracy, self._left(), pace) if part)
+        accuracy = f"accuracy {100 * self.correct / self.total:.1f} %" if self.total else ""
+        speed = ""
+        if self.images_per_second:
+            speed = f"loss {self.loss:.3g}, {self.images_per_second:,.0f} images/s"
+        return ", ".join(part for part in (task, accuracy, self._time_left(), speed) if part)
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         if self.tasks is None or not self.done or self.done >= self.tasks:
             return ""
-        a_task = (monotonic() - self._began) / (self.done - self._first)
-        seconds = round(a_task * (self.tasks - self.done))
+        seconds_per_task = (monotonic() - self._began) / (self.done - self._first_task)
+        seconds = round(seconds_per_task * (self.tasks - self.done))
         return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
 
 
-def follow(rows: Iterable[Row], name: str, tasks: int | None) -> None:
-    """Go through the rows of a run and show how it is going."""
-    watch = Watch(tasks)
-    with shown(name, tasks) as show:
+def show_progress(rows: Iterable[Row], name: str, tasks: int | None) -> None:
+    """Consume the rows of a run and show its progress."""
+    progress = RunProgress(tasks)
+    with progress_display(name, tasks) as show:
         for row in rows:
-            watch.see(row)
+            progress.add_row(row)
             if row["kind"] == "task":
-                show(watch.done, tasks, watch.words, watch.tested)
+                show(progress.done, tasks, progress.describe, progress.evaluated)
 
 
 @contextmanager
-def shown(name: str, total: int | None = None) -> Iterator[Show]:
-    """Give a function that shows work: by a bar on a terminal, else by lines, where they are worth it."""
+def progress_display(name: str, total: int | None = None) -> Iterator[Show]:
+    """Yield a function that shows progress: a bar on a terminal, lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda done, total, words, line: _say(name, words()) if line else None
+        yield lambda done, total, describe, line: _print(name, describe()) if line else None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[words]}"))
-    with Progress(*columns, console=console, refresh_per_second=_A_SECOND) as bar:
-        task = bar.add_task(name, total=total, words="starts")
-        yield lambda done, total, words, line: bar.update(
-            task, completed=done, total=total, words=words()
+    columns = (TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[state]}"))
+    with Progress(*columns, console=console, refresh_per_second=_REFRESHES_PER_SECOND) as bar:
+        task = bar.add_task(name, total=total, state="starting")
+        yield lambda done, total, describe, line: bar.update(
+            task, completed=done, total=total, state=describe()
         )
 
 
-def _say(name: str, words: str) -> None:
-    typer.echo(f"{name}: {words}", err=True)
+def _print(name: str, state: str) -> None:
+    typer.echo(f"{name}: {state}", err=True)
 
 
 def is_tenth(before: int, done: int, total: int | None) -> bool:
-    """Whether another tenth of the work is done: worth a line where there is no terminal."""
-    return bool(total) and done * _PARTS // (total or 1) > before * _PARTS // (total or 1)
+    """Return whether another tenth of the work is done: it deserves a line without a terminal."""
+    return bool(total) and done * _LINES // (total or 1) > before * _LINES // (total or 1)

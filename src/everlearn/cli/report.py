@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from everlearn.cli.say import tell
+from everlearn.cli.messages import print_message
 
 # Of the report's tables, what fits on a terminal; the page has all of it.
 COLUMNS = (
@@ -19,7 +19,7 @@ COLUMNS = (
     "interval",
     "forgetting",
     "stored",
-    "learning",
+    "training",
 )
 NO_PICTURES: dict[str, tuple[str, bytes]] = {}
 
@@ -36,14 +36,14 @@ def report(
     A folder of `everlearn reproduce` gives the page of its experiments.
     """
     check_plots()
-    from everlearn.experiments.pages import scale_of, write_pages
+    from everlearn.experiments.framework.pages import read_scale, write_experiments_report
 
-    scale = scale_of(folders[0]) if len(folders) == 1 else None
+    scale = read_scale(folders[0]) if len(folders) == 1 else None
     if scale is None:
         write_report(folders, out or folders[0], title or "Everlearn report")
         return
-    page = write_pages(folders[0], scale, out or folders[0] / "report", (), title)
-    tell(f"open {page} in a browser")
+    page = write_experiments_report(folders[0], scale, out or folders[0] / "report", (), title)
+    print_message(f"open {page} in a browser")
 
 
 def write_report(
@@ -54,19 +54,23 @@ def write_report(
     command: str | None = None,
 ) -> None:
     """Print the table of some runs, write their page, and say where it is."""
-    from everlearn.report import report as write
+    from everlearn.report import write_comparison
+    from everlearn.report.comparison import report_command
+    from everlearn.runs.load import load_runs
 
-    page = write(folders, out, title, pictures, command)
+    command = command or report_command(folders, out)
+    page = write_comparison(load_runs(folders), out, title, pictures, command)
     print_table(folders)
-    tell(f"page, plot and table are in {out}; open {page} in a browser")
+    print_message(f"page, plot and table are in {out}; open {page} in a browser")
 
 
 def check_plots() -> None:
-    """Say that matplotlib is missing before hours are spent, not after."""
-    if find_spec("matplotlib") is None:
-        raise ImportError(
-            "plots need matplotlib, which is missing; run: pip install 'everlearn[plot]'"
-        )
+    """Raise ImportError now if a package of the report is missing, not after hours of training."""
+    for package in ("matplotlib", "jinja2"):
+        if find_spec(package) is None:
+            raise ImportError(
+                f"reports need {package}, which is missing; run: pip install 'everlearn[plot]'"
+            )
 
 
 def print_table(folders: Sequence[Path]) -> None:
@@ -75,16 +79,17 @@ def print_table(folders: Sequence[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from everlearn.report import group_runs, load_runs, make_tables
+    from everlearn.report import group_runs, make_tables
+    from everlearn.runs.load import load_runs
 
     lines: dict[str, dict[str, str]] = {}
     for table in make_tables(group_runs(load_runs(folders))):
         if table.head[0] == COLUMNS[0]:
             for row in table.rows:
                 lines.setdefault(row[0], {}).update(zip(table.head, row, strict=True))
-    shown = Table(COLUMNS[0], box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    summary = Table(COLUMNS[0], box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for head in COLUMNS[1:]:
-        shown.add_column(head.removeprefix("average "), justify="right", no_wrap=True)
+        summary.add_column(head.removeprefix("average "), justify="right", no_wrap=True)
     for line in lines.values():
-        shown.add_row(*(line.get(head, "") for head in COLUMNS))
-    Console().print(shown)
+        summary.add_row(*(line.get(head, "") for head in COLUMNS))
+    Console().print(summary)

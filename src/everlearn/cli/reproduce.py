@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from everlearn.cli.jobs import read_log, see_through
+from everlearn.cli.jobs import parse_trackers, run_to_end
+from everlearn.cli.messages import print_message
 from everlearn.cli.report import check_plots
 from everlearn.cli.run import Device, Log
-from everlearn.cli.say import tell
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from everlearn.experiments.lab import Lab
+    from everlearn.experiments import Experiment
+    from everlearn.experiments.framework.runner import Runner
 
 ALL = "all"
 
@@ -47,30 +46,31 @@ def reproduce(
         _list()
         return
     from everlearn.experiments import EXPERIMENTS, find_experiment
-    from everlearn.experiments.lab import Lab
-    from everlearn.experiments.pages import mark, write_pages
+    from everlearn.experiments.framework.pages import write_experiments_report, write_scale
+    from everlearn.experiments.framework.runner import Runner
 
     chosen = EXPERIMENTS if name == ALL else {name: find_experiment(name)}
     parts = _read_only(only, list(chosen.values()), scale)
     if not parts:
         check_plots()
-    follow = partial(see_through, log=read_log(log))
-    lab = Lab(out / scale, scale, device, parts, follow, data)
-    mark(lab.folder, scale)
-    _carry_out(lab, chosen)
+    run_rows = partial(run_to_end, log=parse_trackers(log))
+    runner = Runner(out / scale, scale, device, parts, run_rows, data)
+    write_scale(runner.folder, scale)
+    _carry_out(runner, chosen)
     if parts:
         return
     names = [] if name == ALL else [name]
-    page = write_pages(lab.folder, scale, lab.folder / "-".join(["report", *names]), names)
-    tell(f"rows are in {lab.folder}; open {page} in a browser")
+    out = runner.folder / "-".join(["report", *names])
+    page = write_experiments_report(runner.folder, scale, out, names)
+    print_message(f"rows are in {runner.folder}; open {page} in a browser")
 
 
-def _read_only(text: str, chosen: Sequence[ModuleType], scale: str) -> list[str]:
+def _read_only(text: str, chosen: Sequence[Experiment], scale: str) -> list[str]:
     """Read names of runs and measurements with commas between, all of which there must be."""
-    from everlearn.experiments import names_of
+    from everlearn.experiments import result_names
 
     names = [name.strip() for name in text.split(",")] if text else []
-    unknown = set(names).difference(*(names_of(module, scale) for module in chosen))
+    unknown = set(names).difference(*(result_names(experiment, scale) for experiment in chosen))
     if unknown:
         raise ValueError(
             f"--only names {', '.join(sorted(map(repr, unknown)))}, which these experiments have not; runs "
@@ -79,10 +79,10 @@ def _read_only(text: str, chosen: Sequence[ModuleType], scale: str) -> list[str]
     return names
 
 
-def _carry_out(lab: Lab, chosen: dict[str, ModuleType]) -> None:
-    for number, (name, module) in enumerate(chosen.items(), 1):
-        typer.echo(f"[{number} of {len(chosen)}] {name}: {module.TITLE}", err=True)
-        module.run(lab)
+def _carry_out(runner: Runner, chosen: dict[str, Experiment]) -> None:
+    for number, (name, experiment) in enumerate(chosen.items(), 1):
+        typer.echo(f"[{number} of {len(chosen)}] {name}: {experiment.TITLE}", err=True)
+        experiment.run(runner)
 
 
 def _list() -> None:
@@ -96,4 +96,6 @@ def _list() -> None:
         costs = module.COST
         table.add_row(name, module.TITLE, module.SOURCE, costs["small"], costs["paper"])
     Console().print(table)
-    tell("to make one: everlearn reproduce NAME --scale small; or all of them: reproduce all")
+    print_message(
+        "to make one: everlearn reproduce NAME --scale small; or all of them: reproduce all"
+    )

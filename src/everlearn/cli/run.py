@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-from everlearn.cli.jobs import Asked, begin, make_job, read_log, see_through
-from everlearn.cli.options import takes_changes, takes_plan
+from everlearn.cli.jobs import RunRequest, make_job, parse_trackers, run_to_end, start
+from everlearn.cli.messages import print_message
+from everlearn.cli.options import with_plan_options, with_stream_options
 from everlearn.cli.report import print_table
-from everlearn.cli.say import tell
-from everlearn.cli.settings import Given
+from everlearn.cli.stream_options import StreamOptions
 
 Preset = Annotated[
     str,
     typer.Option(
-        help="Stream, exams, settings: toy, latents-nc, latents-nic, quickstart, small, pictures, paper, "
-        "environments, vase-a, vase-b, vase-sprites."
+        help="Stream, evaluation and settings: toy, latents-nc, latents-nic, quickstart, small, pictures, "
+        "paper, environments, vase-a, vase-b, vase-sprites."
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]
@@ -35,12 +35,12 @@ Words = Annotated[
 ]
 
 
-@takes_plan
-@takes_changes
+@with_plan_options
+@with_stream_options
 def run(
-    changes: Given,
-    exams: Given,
-    words: Words = None,
+    changes: StreamOptions,
+    plan_options: StreamOptions,
+    arguments: Words = None,
     preset: Preset = "small",
     out: Annotated[
         Path | None,
@@ -51,16 +51,16 @@ def run(
     log: Log = None,
 ) -> None:
     """Let a method learn a stream; `everlearn methods` lists the methods."""
-    from everlearn.cli.words import read_words
+    from everlearn.cli.method_options import parse_methods
 
-    settings = read_words(words or ())
+    settings = parse_methods(arguments or ())
     if len(settings) > 1:
         several = " ".join(settings)
         raise ValueError(f"run takes one method; for several: everlearn compare {several}")
-    [(method, own)] = settings.items()
-    asked = Asked(preset, changes, exams, device, save_seconds, read_log(log))
-    job = make_job(out, method, own, asked)
-    begin(job)
+    [(method, changes_to_method)] = settings.items()
+    request = RunRequest(preset, changes, plan_options, device, save_seconds, parse_trackers(log))
+    job = make_job(out, method, changes_to_method, request)
+    start(job)
     _tell_end(job.folder)
 
 
@@ -72,20 +72,20 @@ def resume(
     log: Log = None,
 ) -> None:
     """Go on with a run from its last checkpoint."""
-    from everlearn.results import Run
+    from everlearn.runs import Run
 
-    trackers, kept = read_log(log), Run.open(folder)
+    trackers, kept = parse_trackers(log), Run.open(folder)
     if kept.finished:
-        tell(f"{folder} is finished already")
+        print_message(f"{folder} is finished already")
         return
-    from everlearn import runs
+    from everlearn.runs import launch as runs
 
     rows, stream = runs.resume(folder, data), json.loads(kept.stream)
     name = f"{kept.settings['method']}, seed {stream.get('seed', 0)}"
-    see_through(rows, folder, name, stream.get("tasks"), trackers)
+    run_to_end(rows, folder, name, stream.get("tasks"), trackers)
     _tell_end(folder)
 
 
 def _tell_end(folder: Path) -> None:
     print_table([folder])
-    tell(f"the run is in {folder}; for a page of it: everlearn report {folder}")
+    print_message(f"the run is in {folder}; for a page of it: everlearn report {folder}")

@@ -1,28 +1,28 @@
-"""Factors of variation: tables of them, spaces they live in, and their affine map."""
+"""Factors of variation: tables, sampling spaces and affine maps."""
 
-from everlearn.factors.drawable import check_space
-from everlearn.factors.grids import continuous_space, grid, grid_space, random
-from everlearn.factors.sets import Interval, Set, Values
-from everlearn.factors.spaces import UNIFORMS, Minus, Mixture, Product, Space
-from everlearn.factors.table import NAMES, Factors, canonical, check_factors, theta
+from everlearn.factors.grids import continuous_space, grid, grid_space, random_factors
+from everlearn.factors.sets import Interval, Values, ValueSet
+from everlearn.factors.spaces import UNIFORMS_PER_SAMPLE, Difference, Mixture, Product, Space
+from everlearn.factors.table import FACTOR_NAMES, Factors, canonical_factors, check_factors, theta
+from everlearn.factors.validation import check_space
 
 __all__ = [
-    "NAMES",
-    "UNIFORMS",
+    "FACTOR_NAMES",
+    "UNIFORMS_PER_SAMPLE",
+    "Difference",
     "Factors",
     "Interval",
-    "Minus",
     "Mixture",
     "Product",
-    "Set",
     "Space",
+    "ValueSet",
     "Values",
-    "canonical",
+    "canonical_factors",
     "check_factors",
     "check_space",
     "continuous_space",
     "grid",
     "grid_space",
-    "random",
+    "random_factors",
     "theta",
 ]

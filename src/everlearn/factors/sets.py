@@ -8,24 +8,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.border import check_finite
-from everlearn.philox import Floats
+from everlearn.core.random import Floats
+from everlearn.core.validate import check_finite
 
 Bools = NDArray[np.bool_]
 
 
-class Set(Protocol):
+class ValueSet(Protocol):
     """The values that one factor may take."""
 
     @property
     def size(self) -> int | None:
-        """How many values there are; None for a continuum."""
+        """Number of values; None for a continuum."""
 
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto values, evenly."""
+    def sample(self, u: Floats) -> Floats:
+        """Map uniform numbers in [0, 1) to values of the set, uniformly."""
 
     def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which values belong."""
+        """Return which values are in the set."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,24 @@ class Values:
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check that there is something to choose from."""
+        """Check that the values are finite, distinct and at least one."""
         object.__setattr__(self, "values", tuple(check_finite(v, "a value") for v in self.values))
         if not self.values:
-            raise ValueError("Values needs one value at least, found none")
+            raise ValueError("Values needs at least one value, found none")
         if len(set(self.values)) != len(self.values):
             raise ValueError(f"Values must be distinct, found {self.values}")
 
     @property
     def size(self) -> int:
-        """Count the values."""
+        """Number of values."""
         return len(self.values)
 
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto the values."""
+    def sample(self, u: Floats) -> Floats:
+        """Map uniform numbers in [0, 1) to the values, all equally likely."""
         return np.array(self.values)[(u * len(self.values)).astype(np.int64)]
 
     def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which are among the values, up to rounding."""
+        """Return which values are in the set, up to rounding (1e-9)."""
         equal = np.isclose(np.asarray(values)[:, None], np.array(self.values), 0.0, 1e-9)
         found: Bools = equal.any(axis=1)
         return found
@@ -66,7 +66,7 @@ class Interval:
     high: float
 
     def __post_init__(self) -> None:
-        """Check the order of the ends."""
+        """Check that the ends are finite and in order."""
         for name in ("low", "high"):
             object.__setattr__(self, name, check_finite(getattr(self, name), name))
         if not self.low < self.high:
@@ -74,27 +74,28 @@ class Interval:
 
     @property
     def size(self) -> None:
-        """A continuum has no size."""
+        """None: a continuum has no number of values."""
         return None
 
-    def at(self, u: Floats) -> Floats:
-        """Map numbers in [0, 1) onto the interval."""
+    def sample(self, u: Floats) -> Floats:
+        """Map uniform numbers in [0, 1) to the interval, uniformly."""
         return self.low + (self.high - self.low) * u
 
     def contains(self, values: NDArray[Any]) -> Bools:
-        """Tell which lie in the interval."""
+        """Return which values lie in the interval."""
         array = np.asarray(values)
         return (array >= self.low) & (array < self.high)
 
 
-def meet(one: Set, other: Set) -> Set | None:
-    """What two sets have in common; None where that is nothing."""
-    if isinstance(one, Interval) and isinstance(other, Interval):
-        low, high = max(one.low, other.low), min(one.high, other.high)
+def intersect(first: ValueSet, second: ValueSet) -> ValueSet | None:
+    """Return the intersection of two sets; None where it is empty."""
+    if isinstance(first, Interval) and isinstance(second, Interval):
+        low = max(first.low, second.low)
+        high = min(first.high, second.high)
         return Interval(low, high) if low < high else None
-    finite, rest = (one, other) if isinstance(one, Values) else (other, one)
+    finite, other = (first, second) if isinstance(first, Values) else (second, first)
     if not isinstance(finite, Values):
-        raise TypeError(f"only Values and Interval can be met, found {one!r} and {other!r}")
-    inside = rest.contains(np.array(finite.values))
+        raise TypeError(f"intersect takes Values and Interval, found {first!r} and {second!r}")
+    inside = other.contains(np.array(finite.values))
     kept = tuple(v for v, keep in zip(finite.values, inside, strict=True) if keep)
     return Values(kept) if kept else None

@@ -1,4 +1,4 @@
-"""Factors of variation as a table, and the affine map they stand for."""
+"""A table of factors of variation, and the affine maps they define."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everlearn.philox import Floats, sincos_turns
+from everlearn.core.random import Floats, sincos_turns
 
-NAMES = ("color", "scale", "orientation", "x", "y")
-# Renderers count in 1/1024 pixel with 32 bits: on the largest canvas, this is what fits.
+FACTOR_NAMES = ("color", "scale", "orientation", "x", "y")
+# Renderers use 32-bit fixed point with 1/1024 pixel: larger values overflow on the largest canvas.
 BOUNDS = {
     "color": (0, 4095),
     "scale": (0.001, 1000.0),
@@ -22,14 +22,14 @@ BOUNDS = {
 
 
 class Factors(NamedTuple):
-    """One array a factor, all of one length: numpy arrays, or tensors on some device in a batch.
+    """One array per factor, all of the same length: numpy arrays, or tensors in a batch.
 
     Attributes:
         color: index into the canvas's colours.
         scale: 1 is canonical.
-        orientation: radians; positive turns clockwise on screen, since y points down.
-        x: 0 to 1 across the middle half of the canvas, to the right.
-        y: likewise, downwards.
+        orientation: radians; positive angles turn clockwise on screen, since y points down.
+        x: position to the right, 0 to 1 across the middle half of the canvas.
+        y: position downwards, 0 to 1 across the middle half of the canvas.
     """
 
     color: Any
@@ -39,21 +39,21 @@ class Factors(NamedTuple):
     y: Any
 
     def take(self, rows: ArrayLike) -> Factors:
-        """Pick rows of every factor."""
+        """Select rows of every factor."""
         index = np.asarray(rows)
         return Factors(*(column[index] for column in self))
 
 
-def canonical(count: int = 1) -> Factors:
-    """The factors of a canonical image, `count` times."""
+def canonical_factors(count: int = 1) -> Factors:
+    """Return the factors of a canonical image, repeated `count` times."""
     ones = np.ones(count)
     return Factors(np.zeros(count, np.int64), ones, 0.0 * ones, 0.5 * ones, 0.5 * ones)
 
 
 def theta(factors: Factors) -> Floats:
-    """The affine map (B, 2, 3) from canonical to image coordinates, both in [-1, 1], y down.
+    """Return affine maps (B, 2, 3) from canonical to image coordinates, both in [-1, 1], y down.
 
-    It is what a grid sampler needs to turn an image into its canonical form (Dziadzio et al. 2023).
+    A grid sampler needs these maps to turn images into canonical form (Dziadzio et al. 2023).
     """
     scale = np.asarray(factors.scale, float)
     sine, cosine = sincos_turns(np.asarray(factors.orientation, float) / (2 * math.pi))
@@ -67,28 +67,29 @@ def theta(factors: Factors) -> Floats:
 
 
 def check_factors(factors: Factors, colors: int) -> Factors:
-    """Return the factors as arrays of one length, or say which value is not allowed."""
-    if not isinstance(factors, tuple) or len(factors) != len(NAMES):
+    """Return the factors as arrays of one length; raise on values that cannot be rendered."""
+    if not isinstance(factors, tuple) or len(factors) != len(FACTOR_NAMES):
         raise TypeError(
-            f"factors must be {', '.join(NAMES)}, as Factors holds them, found {factors!r}"
+            f"factors must be a Factors tuple ({', '.join(FACTOR_NAMES)}), found {factors!r}"
         )
     arrays = Factors(*(np.atleast_1d(np.asarray(column)) for column in factors))
-    lengths = {name: len(column) for name, column in zip(NAMES, arrays, strict=True)}
+    lengths = {name: len(column) for name, column in zip(FACTOR_NAMES, arrays, strict=True)}
     if len(set(lengths.values())) != 1 or any(column.ndim != 1 for column in arrays):
-        raise ValueError(f"factors must be rows of one length, found lengths {lengths}")
+        raise ValueError(f"factors must be 1-D arrays of one length, found lengths {lengths}")
     if len(arrays.color) == 0:
         return arrays
-    for name, column in zip(NAMES, arrays, strict=True):
+    for name, column in zip(FACTOR_NAMES, arrays, strict=True):
         if column.dtype.kind not in "biuf" or not np.isfinite(column).all():
             raise ValueError(
-                f"factor {name!r} must be finite numbers, found {_first_bad(column)!r}"
+                f"factor {name!r} must be finite numbers, found {_first_invalid(column)!r}"
             )
         if not BOUNDS[name][0] <= column.min() <= column.max() <= BOUNDS[name][1]:
             raise ValueError(
                 f"factor {name!r} must lie in {BOUNDS[name][0]} .. {BOUNDS[name][1]}, found "
                 f"{column.min()} .. {column.max()}"
             )
-    low, high = arrays.color.min(), arrays.color.max()
+    low = arrays.color.min()
+    high = arrays.color.max()
     if low < 0 or high >= colors or (arrays.color != np.floor(arrays.color)).any():
         raise ValueError(
             f"factor 'color' must be a whole number in 0 .. {colors - 1} (the canvas has {colors} "
@@ -97,7 +98,7 @@ def check_factors(factors: Factors, colors: int) -> Factors:
     return arrays
 
 
-def _first_bad(column: NDArray[Any]) -> object:
+def _first_invalid(column: NDArray[Any]) -> object:
     if column.dtype.kind not in "biuf":
         return column.dtype.name
     return float(column[~np.isfinite(column)][0])

@@ -1,20 +1,20 @@
-"""What a learner keeps: pictures to compare with, images to see again, or one mean vector a class."""
+"""Memories of a learner: exemplars to search, buffers to replay, and class prototypes."""
 
-from everlearn.memory.balanced import Balanced
-from everlearn.memory.buffer import Buffer, draw_rows
+from everlearn.memory.buffer import Buffer, draw_replay_rows
+from everlearn.memory.class_balanced import ClassBalanced
 from everlearn.memory.exemplars import Exemplars
-from everlearn.memory.points import Points
+from everlearn.memory.float_exemplars import FloatExemplars
 from everlearn.memory.prototypes import Prototypes
 from everlearn.memory.reservoir import Reservoir
-from everlearn.memory.search import Found
+from everlearn.memory.search import SearchResult
 
 __all__ = [
-    "Balanced",
     "Buffer",
+    "ClassBalanced",
     "Exemplars",
-    "Found",
-    "Points",
+    "FloatExemplars",
     "Prototypes",
     "Reservoir",
-    "draw_rows",
+    "SearchResult",
+    "draw_replay_rows",
 ]

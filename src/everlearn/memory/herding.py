@@ -1,4 +1,4 @@
-"""Herding (Welling 2009): choose items whose mean is soon near the mean of all.
+"""Herding (Welling 2009): select items with a running mean close to the mean of all items.
 
 As in iCaRL (Rebuffi et al. 2017, algorithm 4), for several classes at once.
 """
@@ -17,45 +17,47 @@ NONE = -1
 
 
 class Groups(NamedTuple):
-    """Items by their class: the classes (C,), ascending, and item numbers (C, most), then NONE."""
+    """Items by class: classes (C,), ascending, and item indices (C, M), padded with NONE."""
 
     classes: Ints
     items: Ints
 
 
 def group(labels: Ints) -> Groups:
-    """Put items together that have the same label, in the order they come."""
+    """Group item indices by label, in their original order."""
     classes, counts = np.unique(labels, return_counts=True)
     items = np.full((len(classes), counts.max(initial=0)), NONE, np.int64)
     items[np.arange(items.shape[1]) < counts[:, None]] = np.argsort(labels, kind="stable")
     return Groups(classes, items)
 
 
-def mean_of(features: Tensor, items: Tensor, weights: Tensor) -> Tensor:
-    """The weighted mean (C, D) of the features (N, D) of each group; weights are (N,)."""
+def group_means(features: Tensor, items: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted mean (C, D) of the features (N, D) of each group; weights are (N,)."""
     shares = weights[items.clamp(min=0)] * (items >= 0)
     sums = (shares[:, None] @ features[items.clamp(min=0)])[:, 0]
     return sums / shares.sum(1, keepdim=True)
 
 
 def herd(features: Tensor, items: Tensor, means: Tensor, count: int) -> Tensor:
-    """Choose up to `count` items of each group, best first: (C, count), NONE where there is no more.
+    """Select up to `count` items of each group, best first: (C, count), padded with NONE.
 
-    The k-th one makes |mean - (sum of the first k) / k| smallest. Features have length 1; then it is the
-    item with the largest product with k mean - (sum of the first k - 1).
+    The k-th item minimises |mean - (sum of the first k) / k|. For unit-length features this is the item
+    with the largest dot product with k mean - (sum of the first k - 1).
 
     Args:
-        features: (N, D).
-        items: (C, most), as in `Groups`.
+        features: (N, D), of length 1.
+        items: (C, M), as in `Groups`.
         means: (C, D).
     """
-    points, rows = features[items.clamp(min=0)], torch.arange(len(items), device=items.device)
-    shut = torch.zeros(items.shape, device=items.device).masked_fill(items < 0, -torch.inf)
-    total, chosen = torch.zeros_like(means), items.new_full((len(items), count), NONE)
-    for place in range(min(count, items.shape[1])):
-        wanted = (place + 1) * means - total
-        best = ((points @ wanted[:, :, None])[:, :, 0] + shut).argmax(1)
-        chosen[:, place] = torch.where(shut[rows, best] == 0, items[rows, best], NONE)
-        total = total + points[rows, best]
-        shut[rows, best] = -torch.inf
-    return chosen
+    candidates = features[items.clamp(min=0)]
+    rows = torch.arange(len(items), device=items.device)
+    penalty = torch.zeros(items.shape, device=items.device).masked_fill(items < 0, -torch.inf)
+    total = torch.zeros_like(means)
+    selected = items.new_full((len(items), count), NONE)
+    for k in range(min(count, items.shape[1])):
+        target = (k + 1) * means - total
+        best = ((candidates @ target[:, :, None])[:, :, 0] + penalty).argmax(1)
+        selected[:, k] = torch.where(penalty[rows, best] == 0, items[rows, best], NONE)
+        total = total + candidates[rows, best]
+        penalty[rows, best] = -torch.inf
+    return selected

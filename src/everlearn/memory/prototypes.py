@@ -1,7 +1,7 @@
-"""Prototypes: the mean vector of each class and how many it is the mean of, merged by counts.
+"""Class prototypes: the mean feature vector and the count of each class, merged by counts.
 
-A class is sent as one float32 mean and one 32-bit count. Own sums are kept in float64, so only
-what comes from others has been rounded, once, to float32.
+Prototypes travel as one float32 mean and one 32-bit count per class. Local sums are float64, so only
+merged means were rounded to float32, once.
 """
 
 from __future__ import annotations
@@ -10,58 +10,61 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from everlearn.border import check_whole
-from everlearn.memory import checks
+from everlearn.core.validate import check_int
+from everlearn.memory import validation
 
 
 class Prototypes:
-    """Means of vectors of one size, on the CPU."""
+    """Mean vectors of classes, on the CPU."""
 
     def __init__(self, size: int) -> None:
-        self.size = check_whole(size, "size", 1, 2**31)
+        self.size = check_int(size, "size", 1, 2**31)
         self._labels = torch.zeros(0, dtype=torch.int64)
         self._sums = torch.zeros((0, size), dtype=torch.float64)
         self._counts = torch.zeros(0, dtype=torch.int64)
 
     def add(self, labels: ArrayLike | Tensor, vectors: Tensor) -> None:
-        """Take vectors (B, d) into the means of their labels (B,)."""
-        found = torch.tensor(checks.check_labels(labels), dtype=torch.int64)
+        """Add vectors (B, d) to the means of their labels (B,)."""
+        label_tensor = torch.tensor(validation.check_labels(labels), dtype=torch.int64)
         self._check(vectors)
-        if len(found) != len(vectors):
-            raise ValueError(f"found {len(found)} labels for {len(vectors)} vectors")
-        self._pool(found, vectors.detach().double().cpu(), torch.ones_like(found))
+        if len(label_tensor) != len(vectors):
+            raise ValueError(f"found {len(label_tensor)} labels for {len(vectors)} vectors")
+        ones = torch.ones_like(label_tensor)
+        self._pool(label_tensor, vectors.detach().double().cpu(), ones)
 
     def merge(self, other: Prototypes) -> None:
-        """Take over, in place, what another sends: p = (n_a p_a + n_b p_b) / (n_a + n_b).
+        """Merge other prototypes into these: p = (n_a p_a + n_b p_b) / (n_a + n_b).
 
-        All that it counts is taken as new: what both have seen is counted twice.
+        Vectors that both have seen are counted twice.
         """
         if other.size != self.size:
-            raise ValueError(f"vectors are of size {self.size} here and {other.size} there")
+            raise ValueError(
+                f"vectors have size {self.size} here and {other.size} in the other prototypes"
+            )
         sums = other.means().double() * other.counts[:, None]
         self._pool(other._labels, sums, other.counts)
 
     @property
     def labels(self) -> list[int]:
-        """The labels, in ascending order."""
+        """Labels, in ascending order."""
         return [int(label) for label in self._labels]
 
     @property
     def counts(self) -> Tensor:
-        """How many vectors each mean is of, (C,) int64 in the order of labels."""
+        """Number of vectors behind each mean, (C,) int64 in the order of labels."""
         return self._counts.clone()
 
     def means(self) -> Tensor:
-        """The mean of each class, (C, d) float32 in the order of labels."""
+        """Return the mean of each class, (C, d) float32 in the order of labels."""
         return (self._sums / self._counts[:, None]).float()
 
     def __len__(self) -> int:
-        """Count the classes."""
+        """Return the number of classes."""
         return len(self._labels)
 
     @property
     def bytes(self) -> int:
-        """What is sent: 4 (d + 1) for each class."""
+        """Size in transit: 4 (d + 1) bytes per class."""
         return 4 * (self.size + 1) * len(self)
 
     def predict(self, vectors: Tensor) -> Tensor:
@@ -70,10 +73,10 @@ class Prototypes:
         if not len(self):
             raise ValueError("there are no prototypes yet: add vectors before predicting")
         means = self.means().to(vectors.device)
-        # Not by a matrix product, which loses small differences.
+        # Not by a matrix product, which cancels small differences.
         mode = "donot_use_mm_for_euclid_dist"
-        near = torch.cdist(vectors.detach().float(), means, compute_mode=mode).argmin(1)
-        return self._labels.to(vectors.device)[near]
+        nearest = torch.cdist(vectors.detach().float(), means, compute_mode=mode).argmin(1)
+        return self._labels.to(vectors.device)[nearest]
 
     def _check(self, vectors: Tensor) -> None:
         if vectors.ndim != 2 or vectors.shape[1] != self.size or not vectors.is_floating_point():

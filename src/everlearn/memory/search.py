@@ -1,7 +1,7 @@
-"""Exact nearest pictures: a matrix product chooses candidates, differences measure them.
+"""Exact nearest-neighbour search: a matrix product selects candidates, their differences are then measured.
 
-Every sum behind a distance has a shape that depends on the picture's size and the device alone,
-so the distance of a query to a picture has the same bits whatever else is asked or stored.
+Every sum behind a distance has a shape that depends only on the image size and the device, so the
+distance between a query and an image has the same bits whatever else is searched or stored.
 """
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from everlearn.memory.checks import Shape
-from everlearn.memory.slots import Block, Slots
+from everlearn.memory.image_store import Block, ImageStore
+from everlearn.memory.validation import Shape
 
 Window = tuple[slice, slice]
-# More candidates than are asked for. The answer is exact unless the product's rounding
-# (about 1e-7 of a mean square) moves a picture by more places than these.
-_SPARE = 6
-# Queries are measured in groups of the least to the most, as many as hold this many numbers.
-# A GPU is kept waiting by small ones; a CPU should not take long over one query.
-_LEAST, _MOST, _NUMBERS = 64, 1024, 2**22
-_BYTES = 2**27  # of pictures that are measured together
-_MIDDLE = 128.0
+# Candidates beyond the k requested. The result is exact unless rounding in the product (about 1e-7 of
+# the mean square) displaces an image by more ranks than this.
+_EXTRA_CANDIDATES = 6
+# Queries are searched in groups of one size. Small groups leave a GPU idle, so there a group has as many
+# queries as fit into _GROUP_PIXELS; on a CPU a single query should not cost more than the smallest group.
+_MIN_GROUP = 64
+_MAX_GROUP = 1024
+_GROUP_PIXELS = 2**22
+_MAX_CANDIDATE_BYTES = 2**27  # of candidate images gathered at once
+_CENTER = 128.0
 
 
-class Found(NamedTuple):
-    """The nearest pictures, nearest first, ties to the smaller label.
+class SearchResult(NamedTuple):
+    """The nearest images, nearest first; ties are ordered by label.
 
     Attributes:
-        labels: (B, k) int64; -1 where fewer than k are stored.
-        distances: (B, k) float32, mean squared differences; inf where fewer than k are stored.
+        labels: (B, k) int64; -1 where fewer than k images are stored.
+        distances: (B, k) float32 mean squared errors; inf where fewer than k images are stored.
     """
 
     labels: Tensor
@@ -42,170 +44,181 @@ class Found(NamedTuple):
 
     @property
     def novelty(self) -> Tensor:
-        """d1 / d2 of the two nearest; 1 where both are 0, since nothing tells them apart."""
-        first, second = self.distances[:, 0], self.distances[:, 1]
+        """Distance ratio d1 / d2 of the two nearest images, (B,); 1 where both distances are 0."""
+        first = self.distances[:, 0]
+        second = self.distances[:, 1]
         return torch.where(second > 0, first / second, torch.ones_like(first))
 
 
-class _Stored(NamedTuple):
-    """A block made ready for the product.
+class _StoredBlock(NamedTuple):
+    """A block of stored images, prepared for the matrix product.
 
     Attributes:
-        rows: (S, D) pixels less 128, which are whole numbers: bfloat16 holds them on a GPU.
-        squares: (S,) their sums of squares, infinite for free slots.
-        ranks: (S,) the places of labels in their order.
+        labels: (S,) as in the block.
+        pixels: (S, D) pixels minus 128. They are integers, so bfloat16 holds them exactly on a GPU.
+        squared_norms: (S,) of the pixels; inf for free slots.
+        label_ranks: (S,) rank of each label in sorted order.
     """
 
     labels: Tensor
-    rows: Tensor
-    squares: Tensor
-    ranks: Tensor
+    pixels: Tensor
+    squared_norms: Tensor
+    label_ranks: Tensor
 
 
-class _Asked(NamedTuple):
-    """A group of queries made ready for the product.
+class _QueryGroup(NamedTuple):
+    """A group of queries, prepared for the matrix product.
 
     Attributes:
-        rows: (Q, D) as they are.
-        parts: (P Q, D) which add up to 255 rows less 128: one part, or three in bfloat16 on a GPU.
-        squares: (Q, 1) their sums of squares.
+        pixels: (Q, D) in [0, 1], as given.
+        terms: (P Q, D), P summands of 255 pixels - 128: one on a CPU, three in bfloat16 on a GPU.
+        squared_norms: (Q, 1) of the sum of the terms.
     """
 
-    rows: Tensor
-    parts: Tensor
-    squares: Tensor
+    pixels: Tensor
+    terms: Tensor
+    squared_norms: Tensor
 
 
 @torch.no_grad()
-def nearest(slots: Slots, queries: Tensor, k: int, part: Window) -> Found:
-    """Find the k nearest pictures of each query (B, C, H, W), comparing a part of them."""
-    groups = [_ask(rows) for rows in _group(_cut(queries, part))]
-    near = [_nothing(group.rows, min(k, len(slots.places)) + _SPARE) for group in groups]
+def nearest(store: ImageStore, queries: Tensor, k: int, window: Window) -> SearchResult:
+    """Find the k nearest images of each query (B, C, H, W), comparing the pixels of a window."""
+    groups = [_prepare_queries(pixels) for pixels in _split_groups(_crop(queries, window))]
+    num_candidates = min(k, len(store.slots)) + _EXTRA_CANDIDATES
+    candidates = [_empty_result(group.pixels, num_candidates) for group in groups]
     with full_precision(queries.device):
-        for block in slots.blocks:
-            stored = _prepare(block, part)
-            for place, group in enumerate(groups):
-                near[place] = _choose(near[place], group, stored)
-    pixels = queries[:, :, *part].shape[1:].numel()
-    found = []
-    for group, chosen in zip(groups, near, strict=True):
-        measured = _measure(group.rows, chosen.labels, slots, part, pixels)
-        found.append(first(_join(_nothing(group.rows, k), measured), k))
-    return Found(*(torch.cat(parts)[: len(queries)] for parts in zip(*found, strict=True)))
+        for block in store.blocks:
+            stored = _prepare_block(block, window)
+            for index, group in enumerate(groups):
+                candidates[index] = _add_candidates(candidates[index], group, stored)
+    num_pixels = queries[:, :, *window].shape[1:].numel()
+    results = []
+    for group, found in zip(groups, candidates, strict=True):
+        measured = _measure(group.pixels, found.labels, store, window, num_pixels)
+        results.append(nearest_first(_join(_empty_result(group.pixels, k), measured), k))
+    return SearchResult(*(torch.cat(parts)[: len(queries)] for parts in zip(*results, strict=True)))
 
 
-def window(shape: Shape, crop: float | None) -> Window:
-    """Rows and columns that are compared: every pixel that a central crop touches."""
+def crop_window(shape: Shape, crop: float | None) -> Window:
+    """Return the rows and columns to compare: every pixel that the central crop touches."""
     starts = (0 if crop is None else int(side / 2 - crop * side) for side in shape[1:])
     rows, columns = (
-        slice(first, side - first) for first, side in zip(starts, shape[1:], strict=True)
+        slice(start, side - start) for start, side in zip(starts, shape[1:], strict=True)
     )
     return rows, columns
-
-
-def _cut(pictures: Tensor, part: Window) -> Tensor:
-    """The pixels of a part as float32 rows (N, D); whole blocks of them, so that sums are alike."""
-    rows = pictures[:, :, *part].flatten(1).float()
-    return pad(rows, (0, -rows.shape[1] % 32))
 
 
 @contextmanager
 def full_precision(device: torch.device) -> Iterator[None]:
     """Multiply matrices in float32, without TF32, bfloat16 or autocast."""
-    places = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]
-    before = [place.fp32_precision for place in places]
+    backends = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]
+    before = [backend.fp32_precision for backend in backends]
     try:
-        for place in places:
-            place.fp32_precision = "ieee"
+        for backend in backends:
+            backend.fp32_precision = "ieee"
         with torch.autocast(device.type, enabled=False):
             yield
     finally:
-        for place, precision in zip(places, before, strict=True):
-            place.fp32_precision = precision
+        for backend, precision in zip(backends, before, strict=True):
+            backend.fp32_precision = precision
 
 
-def _group(rows: Tensor) -> tuple[Tensor, ...]:
-    """Rows (B, D) as one or more groups (Q, D), the last filled up with zeros."""
-    size = _LEAST if rows.device.type == "cpu" else _NUMBERS // rows.shape[1]
-    size = min(max(size, _LEAST), _MOST)
-    groups = max(-(-len(rows) // size), 1)
-    return pad(rows, (0, 0, 0, groups * size - len(rows))).reshape(groups, size, -1).unbind()
+def nearest_first(result: SearchResult, k: int) -> SearchResult:
+    """Sort by distance, then by label, and keep the first k columns."""
+    labels, order = result.labels.sort(dim=1, stable=True)
+    distances, order = result.distances.gather(1, order).sort(dim=1, stable=True)
+    return SearchResult(labels.gather(1, order)[:, :k], distances[:, :k])
 
 
-def _nothing(group: Tensor, k: int) -> Found:
-    labels = torch.full((len(group), k), -1, dtype=torch.int64, device=group.device)
-    return Found(labels, torch.full((len(group), k), torch.inf, device=group.device))
+def _crop(images: Tensor, window: Window) -> Tensor:
+    """Return the pixels of a window as float32 rows (N, D).
+
+    Zeros pad D to a multiple of 32, so that vectorised sums have no remainder to add in another order.
+    """
+    pixels = images[:, :, *window].flatten(1).float()
+    return pad(pixels, (0, -pixels.shape[1] % 32))
 
 
-def _join(one: Found, two: Found) -> Found:
-    return Found(*(torch.cat(pair, 1) for pair in zip(one, two, strict=True)))
+def _split_groups(pixels: Tensor) -> tuple[Tensor, ...]:
+    """Split rows (B, D) into groups (Q, D) of one size, the last padded with zeros."""
+    size = _MIN_GROUP if pixels.device.type == "cpu" else _GROUP_PIXELS // pixels.shape[1]
+    size = min(max(size, _MIN_GROUP), _MAX_GROUP)
+    groups = max(-(-len(pixels) // size), 1)
+    return pad(pixels, (0, 0, 0, groups * size - len(pixels))).reshape(groups, size, -1).unbind()
 
 
-def _prepare(block: Block, part: Window) -> _Stored:
-    """Take 128 off, which lessens what cancels in the product; free slots lie infinitely far."""
-    rows = _cut(block.pictures, part).sub_(_MIDDLE)
-    squares = rows.square().sum(1).masked_fill(block.labels < 0, torch.inf)
-    rows = rows.to(torch.bfloat16) if rows.is_cuda else rows
-    return _Stored(block.labels, rows, squares, block.labels.argsort().argsort())
+def _empty_result(pixels: Tensor, k: int) -> SearchResult:
+    labels = torch.full((len(pixels), k), -1, dtype=torch.int64, device=pixels.device)
+    return SearchResult(labels, torch.full((len(pixels), k), torch.inf, device=pixels.device))
 
 
-def _ask(rows: Tensor) -> _Asked:
-    """Take 128 off likewise. A float32 number is the sum of three in bfloat16."""
-    rest = rows * 255.0 - _MIDDLE
-    squares = rest.square().sum(1, keepdim=True)
-    if not rows.is_cuda:
-        return _Asked(rows, rest, squares)
-    parts = []
+def _join(first: SearchResult, second: SearchResult) -> SearchResult:
+    return SearchResult(*(torch.cat(pair, 1) for pair in zip(first, second, strict=True)))
+
+
+def _prepare_block(block: Block, window: Window) -> _StoredBlock:
+    """Centre pixels at 128, which reduces cancellation in the product; free slots are infinitely far."""
+    pixels = _crop(block.images, window).sub_(_CENTER)
+    squared_norms = pixels.square().sum(1).masked_fill(block.labels < 0, torch.inf)
+    pixels = pixels.to(torch.bfloat16) if pixels.is_cuda else pixels
+    return _StoredBlock(block.labels, pixels, squared_norms, block.labels.argsort().argsort())
+
+
+def _prepare_queries(pixels: Tensor) -> _QueryGroup:
+    """Centre pixels at 128; on a GPU, write each float32 number as a sum of three bfloat16 numbers."""
+    rest = pixels * 255.0 - _CENTER
+    squared_norms = rest.square().sum(1, keepdim=True)
+    if not pixels.is_cuda:
+        return _QueryGroup(pixels, rest, squared_norms)
+    terms = []
     for _ in range(3):
-        parts.append(rest.to(torch.bfloat16))
-        rest = rest - parts[-1]
-    return _Asked(rows, torch.cat(parts), squares)
+        terms.append(rest.to(torch.bfloat16))
+        rest = rest - terms[-1]
+    return _QueryGroup(pixels, torch.cat(terms), squared_norms)
 
 
-def _choose(near: Found, group: _Asked, stored: _Stored) -> Found:
-    """The nearest of those found so far and of a block, by a.a + b.b - 2 a.b."""
-    count = near.labels.shape[1]
-    sums = stored.squares - 2.0 * _multiply(group, stored.rows)
-    distances = (sums + group.squares).clamp(min=0)
-    # The bits of floats that are not negative are ordered as the floats are; ties to the smaller label.
-    keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.ranks
+def _add_candidates(
+    candidates: SearchResult, group: _QueryGroup, stored: _StoredBlock
+) -> SearchResult:
+    """Keep the nearest of the candidates so far and of a block, by |a - b|^2 = a.a + b.b - 2 a.b."""
+    count = candidates.labels.shape[1]
+    sums = stored.squared_norms - 2.0 * _multiply(group, stored.pixels)
+    distances = (sums + group.squared_norms).clamp(min=0)
+    # Non-negative floats are ordered like their bits, so one int64 key holds the distance in its upper
+    # half and the rank of the label in its lower half: topk then breaks ties by label on any device.
+    keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.label_ranks
     chosen = keys.topk(min(count, keys.shape[1]), dim=1, largest=False, sorted=False).indices
-    here = Found(stored.labels[chosen], distances.gather(1, chosen))
-    return first(_join(near, here), count)
+    in_block = SearchResult(stored.labels[chosen], distances.gather(1, chosen))
+    return nearest_first(_join(candidates, in_block), count)
 
 
-def _multiply(group: _Asked, stored: Tensor) -> Tensor:
-    """The products (Q, S) of queries and pictures, summed in float32; on a GPU by bfloat16's fast units."""
+def _multiply(group: _QueryGroup, stored: Tensor) -> Tensor:
+    """Return products (Q, S) of queries and images, summed in float32; a GPU uses bfloat16 tensor cores."""
     if stored.dtype != torch.bfloat16:
-        return group.parts @ stored.T
-    products = torch.mm(group.parts, stored.T, out_dtype=torch.float32)
+        return group.terms @ stored.T
+    products = torch.mm(group.terms, stored.T, out_dtype=torch.float32)
     return products.reshape(3, -1, len(stored)).sum(0)
 
 
-def _measure(rows: Tensor, labels: Tensor, slots: Slots, part: Window, pixels: int) -> Found:
-    """Measure candidates (Q, K) by the differences themselves, some columns at a time."""
-    columns = max(1, _BYTES // (len(rows) * math.prod(slots.shape)))
+def _measure(
+    pixels: Tensor, labels: Tensor, store: ImageStore, window: Window, num_pixels: int
+) -> SearchResult:
+    """Compute the exact distances of candidates (Q, K), a few columns at a time to bound memory."""
+    columns = max(1, _MAX_CANDIDATE_BYTES // (len(pixels) * math.prod(store.shape)))
     sums = []
-    for several in torch.split(labels, columns, dim=1):
-        pictures = slots.gather(several.flatten())[:, :, *part].flatten(1)
-        sums.append(_sum_squares(rows, pictures.reshape(*several.shape, -1)))
-    distances = torch.cat(sums, 1) / pixels
-    return Found(labels, distances.masked_fill(labels < 0, torch.inf))
+    for part in torch.split(labels, columns, dim=1):
+        images = store.gather(part.flatten())[:, :, *window].flatten(1)
+        sums.append(_squared_errors(pixels, images.reshape(*part.shape, -1)))
+    distances = torch.cat(sums, 1) / num_pixels
+    return SearchResult(labels, distances.masked_fill(labels < 0, torch.inf))
 
 
-def _sum_squares(rows: Tensor, pictures: Tensor) -> Tensor:
-    """Sums (Q, K) of squared differences between rows (Q, D) and pictures (Q, K, D) of uint8."""
-    if rows.is_cuda:
+def _squared_errors(pixels: Tensor, images: Tensor) -> Tensor:
+    """Return sums (Q, K) of squared differences between queries (Q, D) and uint8 images (Q, K, D)."""
+    if pixels.is_cuda:
         from everlearn.memory import search_kernel
 
-        return search_kernel.measure(rows, pictures)
-    short = rows.shape[1] - pictures.shape[2]
-    columns = (pad(column.float() / 255.0, (0, short)) for column in pictures.unbind(1))
-    return torch.stack([(rows - column).square().sum(1) for column in columns], 1)
-
-
-def first(found: Found, k: int) -> Found:
-    """The k first, by distance and then by label."""
-    labels, order = found.labels.sort(dim=1, stable=True)
-    distances, order = found.distances.gather(1, order).sort(dim=1, stable=True)
-    return Found(labels.gather(1, order)[:, :k], distances[:, :k])
+        return search_kernel.squared_errors(pixels, images)
+    padding = pixels.shape[1] - images.shape[2]
+    columns = (pad(column.float() / 255.0, (0, padding)) for column in images.unbind(1))
+    return torch.stack([(pixels - column).square().sum(1) for column in columns], 1)

@@ -1,4 +1,4 @@
-"""A Triton kernel that measures candidates: each sum is added up in one order, whatever else is asked."""
+"""A Triton kernel that sums squared errors in a fixed order, whatever else is measured in the same call."""
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
@@ -12,29 +12,38 @@ from torch import Tensor
 _BLOCK = 1024
 
 
-def measure(rows: Tensor, pictures: Tensor) -> Tensor:
-    """Sums (Q, K) of squared differences between rows (Q, D) of floats and pictures (Q, K, D) of uint8."""
-    queries, several, size = pictures.shape
-    sums = torch.empty((queries, several), device=rows.device)
-    with torch.cuda.device_of(rows):
-        measure_kernel[(queries * several,)](
-            rows, pictures.contiguous(), sums, rows.stride(0), several, size, BLOCK=_BLOCK
+def squared_errors(pixels: Tensor, images: Tensor) -> Tensor:
+    """Return sums (Q, K) of squared differences between float queries (Q, D) and uint8 images (Q, K, D)."""
+    queries, candidates, size = images.shape
+    sums = torch.empty((queries, candidates), device=pixels.device)
+    with torch.cuda.device_of(pixels):
+        squared_errors_kernel[(queries * candidates,)](
+            pixels, images.contiguous(), sums, pixels.stride(0), candidates, size, BLOCK=_BLOCK
         )
     return sums
 
 
 @triton.jit
-def measure_kernel(rows, pictures, sums, STRIDE, K, D, BLOCK: tl.constexpr):
-    """One pair: the sum of (row - picture / 255)^2."""
+def squared_errors_kernel(pixels, images, sums, STRIDE, K, D, BLOCK: tl.constexpr):
+    """Compute sums[q, k] = sum over d of (pixels[q, d] - images[q, k, d] / 255)^2, one pair per program.
+
+    A program owns one sum, so the order of its additions depends on D and BLOCK only: a batched
+    reduction would choose its split by the number of pairs, and equal pairs could differ in a bit.
+    """
+    # int64: the Q * K * D bytes of candidates may exceed 2^31.
     pair = tl.program_id(0).to(tl.int64)
-    row, picture = rows + pair // K * STRIDE, pictures + pair * D
+    # Rows of `pixels` are STRIDE apart, because they are padded beyond D; images are contiguous.
+    row = pixels + pair // K * STRIDE
+    image = images + pair * D
+    # BLOCK partial sums, each over every BLOCK-th pixel, reduced once at the end.
     total = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, D, BLOCK):
-        place = start + tl.arange(0, BLOCK)
-        inside = place < D
-        value = tl.load(row + place, mask=inside, other=0.0)
-        pixel = tl.load(picture + place, mask=inside, other=0).to(tl.float32)
-        # Rounded correctly, as on a CPU, so that a picture is at no distance from itself.
-        rest = value - tl.div_rn(pixel, tl.full((BLOCK,), 255.0, tl.float32))
-        total += rest * rest
+        column = start + tl.arange(0, BLOCK)
+        inside = column < D
+        query_pixel = tl.load(row + column, mask=inside, other=0.0)
+        image_pixel = tl.load(image + column, mask=inside, other=0).to(tl.float32)
+        # div_rn rounds correctly, as a CPU does; Triton's `/` may be off by one bit, and then an
+        # image would not be at distance 0 from itself.
+        error = query_pixel - tl.div_rn(image_pixel, tl.full((BLOCK,), 255.0, tl.float32))
+        total += error * error
     tl.store(sums + pair, tl.sum(total))

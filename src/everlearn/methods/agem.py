@@ -1,6 +1,6 @@
-"""A-GEM (Chaudhry et al. 2018, arXiv 1812.00420): no step may hurt the memory as a whole.
+"""A-GEM (Chaudhry et al. 2018, arXiv 1812.00420): project gradients that conflict with old images.
 
-Where the gradient of a step would raise the loss on some old images, it is turned until it does not.
+Where a step would raise the loss on a batch of old images, its gradient is projected so that it does not.
 What differs is in docs/methods/agem.md.
 """
 
@@ -13,71 +13,79 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from everlearn.border import check_whole
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int
 from everlearn.memory import Buffer
-from everlearn.nets import fast
-from everlearn.nets.gradients import project, slopes_of
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.episodic_memory import append_random
+from everlearn.training.gradients import gradients_of, project
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
+from everlearn.training.trainer_gradients import loss_gradients
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What A-GEM can be told."""
+    """Settings of A-GEM."""
 
-    study: Study = Study()
-    per_task: int = setting(10, "images kept of each task (DCL paper's code: 10)")
-    reference: int = setting(64, "old images that a step asks (DCL paper's code: 64)")
+    train: TrainSettings = TrainSettings()
+    images_per_task: int = setting(10, "images kept of each task (DCL paper's code: 10)")
+    reference_batch_size: int = setting(
+        64, "old images per step for the reference gradient (DCL paper's code: 64)"
+    )
 
     def __post_init__(self) -> None:
-        """Check the memory."""
-        check_whole(self.per_task, "per_task", 1, 10**6)
-        check_whole(self.reference, "reference", 1, 10**6)
+        """Check both numbers."""
+        check_int(self.images_per_task, "images_per_task", 1, 10**6)
+        check_int(self.reference_batch_size, "reference_batch_size", 1, 10**6)
 
 
 class AGEM:
-    """A net and some images of every task."""
+    """A classifier and a few images of every task."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and an empty memory, with room for the whole stream."""
-        self.settings, self.device = settings, device
-        self.student, canvas = Student(stream, settings.study, device), stream.canvas
-        self.batch_size = self.student.batch_size()
-        room = len(stream) * settings.per_task
-        self.buffer = Buffer(room, canvas.shape, canvas.bits, device)
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and an empty buffer."""
+        self.settings = settings
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        canvas = stream.canvas
+        capacity = len(stream) * settings.images_per_task
+        self.buffer = Buffer(capacity, canvas.shape, canvas.bits, device)
+        self._step = CapturedStep(self._train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task with an eye on the memory; then keep some of its images."""
-        held, new = np.arange(self.buffer.filled), self.student.batch_size(task)
-        recalled = self.student.draw(task, held, self.settings.reference)
-        self.batch_size = new + (recalled.shape[1] if len(recalled) else 0)
-        for step, (images, units) in enumerate(self.student.lessons(task)):
-            yield self._step(images, units, *recalled[step : step + 1])
-        self.student.append(task, self.settings.per_task, self.buffer)
+        """Train on the task with projected gradients, then store some of its images."""
+        new = self.trainer.batch_size(task)
+        filled = np.arange(self.buffer.filled)
+        reference = self.trainer.draw_replay(task, filled, self.settings.reference_batch_size)
+        self.batch_size = new + (reference.shape[1] if len(reference) else 0)
+        for step, (images, targets) in enumerate(self.trainer.training_batches(task)):
+            yield self._step(images, targets, *reference[step : step + 1])
+        append_random(self.trainer, task, self.settings.images_per_task, self.buffer)
 
-    def _learn_batch(self, images: Tensor, units: Tensor, *recalled: Tensor) -> Tensor:
-        """A step down the loss on new images, turned where it would go up on old ones."""
-        student = self.student
-        loss = student.loss(student.logits(images), units)
-        student.optimizer.zero_grad(set_to_none=True)
+    def _train_step(self, images: Tensor, targets: Tensor, *reference: Tensor) -> Tensor:
+        """Take one step, with the gradient projected where it conflicts with the reference gradient."""
+        trainer = self.trainer
+        loss = trainer.loss(trainer.logits(images), targets)
+        trainer.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        for rows in recalled:
-            old = student.slopes(self.buffer.images(rows), self.buffer.units(rows))
-            project(slopes_of(student.weights), old)
-        student.optimizer.step()
+        for rows in reference:
+            old = loss_gradients(trainer, self.buffer.images(rows), self.buffer.targets(rows))
+            project(gradients_of(trainer.weights), old)
+        trainer.optimizer.step()
         return loss
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned and the images kept."""
-        return {**self.student.state(), "memory": self.buffer.state()}
+        """Return the trainer's state and the buffer."""
+        return {**self.trainer.state(), "memory": self.buffer.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
+        """Continue from a state."""
+        self.trainer.load_state(state)
         self.buffer.load_state(state["memory"])

@@ -1,7 +1,7 @@
 """The contrastive baseline of the DCL paper (Dziadzio et al. 2023, arXiv 2312.16731, appendix A.4).
 
-A net learns a direction for every image, near to its class's exemplar and away from other classes; the
-nearest of all exemplars names the class. What differs is in docs/methods/contrastive.md.
+A net embeds images near the exemplar of their class and away from those of other classes; the nearest
+exemplar gives the class. What differs is in docs/methods/contrastive.md.
 """
 
 from __future__ import annotations
@@ -13,60 +13,71 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from everlearn.border import check_number, check_whole
-from everlearn.learner import Pace, check_passes, count_steps, lessons
-from everlearn.memory import Exemplars, Found, Points, draw_rows
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int, check_number
+from everlearn.losses.contrastive import contrastive_loss, nearest_keys
+from everlearn.memory import Exemplars, FloatExemplars, SearchResult, draw_replay_rows
 from everlearn.memory.search import full_precision
-from everlearn.nets import fast
-from everlearn.nets.contrast import closest, contrast
-from everlearn.nets.projector import build_projected, embed, to_float
-from everlearn.nets.watch import Watch
-from everlearn.settings import setting
-from everlearn.stream import Task
+from everlearn.nets.precision import forward_pass, to_device
+from everlearn.nets.projection_net import build_projection_net, embed, to_float
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.early_stopping import EarlyStopping
+from everlearn.training.optimizer_step import (
+    optimizer_step,
+    reset_optimizer,
+    set_learning_rate,
+    training_state,
+)
+from everlearn.training.optimizers import adam
+from everlearn.training.schedule import Schedule, count_steps, training_batches
+from everlearn.training.stream_checks import check_epochs
 
-# Similarities that are held together: 512 MiB.
-_NUMBERS = 2**27
+_MAX_SIMILARITIES = 2**27  # at once: 512 MiB
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the contrastive baseline can be told; the paper states none of it."""
+    """Settings of the contrastive baseline; the paper states none of them."""
 
-    pace: Pace = Pace(epochs=20, final_rate=1e-5)
-    net: str = setting("resnet18", "which net, less its last layer, sees the images")
-    temperature: float = setting(0.5, "of similarities (the paper's code: 0.5)")
+    schedule: Schedule = Schedule(epochs=20, final_learning_rate=1e-5)
+    net: str = setting("resnet18", "backbone, without its last layer")
+    temperature: float = setting(0.5, "temperature of the similarities (the paper's code: 0.5)")
     patience: int = setting(
-        3, "epochs without a lower validation loss until a task ends; 0: all epochs"
+        3, "end a task after so many epochs without a lower validation loss; 0: never"
     )
-    old: int = setting(0, "exemplars of earlier classes a step, to keep away from")
+    negative_exemplars: int = setting(
+        0, "exemplars of earlier classes that a step uses as negatives"
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
         check_number(self.temperature, "temperature", 1e-3, 1e3)
-        check_whole(self.patience, "patience", 0, 10**6)
-        check_whole(self.old, "old", 0, 10**6)
+        check_int(self.patience, "patience", 0, 10**6)
+        check_int(self.negative_exemplars, "negative_exemplars", 0, 10**6)
 
 
-class Known(NamedTuple):
-    """A memory as the net saw it.
+class EmbeddedMemory(NamedTuple):
+    """The exemplars of a memory with their embeddings.
 
     Attributes:
-        pictures: (N, C, H, W) in the order of labels.
-        vectors: (N, D) of length 1.
+        images: (N, C, H, W) in the order of labels.
+        embeddings: (N, D) of length 1.
     """
 
     labels: list[int]
-    pictures: Tensor
-    vectors: Tensor
+    images: Tensor
+    embeddings: Tensor
 
 
-class Company(NamedTuple):
-    """What goes through the net beside the images of a step.
+class TaskExemplars(NamedTuple):
+    """The exemplars that go through the net beside the images of a step.
 
     Attributes:
-        exemplars: (C, channels, H, W) of the task, of the classes `classes` (C,).
+        exemplars: of the task's classes, (C, channels, H, W).
+        classes: of the exemplars, (C,).
         pool: exemplars of earlier classes, as they are stored.
-        rows: (steps, old) which of them a step sees; nothing where it sees none.
+        rows: (steps, negative_exemplars) rows of the pool for each step; empty without negatives.
     """
 
     exemplars: Tensor
@@ -75,132 +86,156 @@ class Company(NamedTuple):
     rows: Tensor
 
     def at(self, step: int) -> list[Tensor]:
-        """Exemplars, their classes and, where there are any, old exemplars."""
-        old = [to_float(self.pool[several]) for several in self.rows[step : step + 1]]
-        return [self.exemplars, self.classes, *old]
+        """Return the task's exemplars, their classes and, if there are any, negatives of a step."""
+        negatives = [to_float(self.pool[rows]) for rows in self.rows[step : step + 1]]
+        return [self.exemplars, self.classes, *negatives]
 
 
 class Contrastive:
-    """A backbone with a projector, and exemplars."""
+    """A backbone with a projector, and a memory of exemplars."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights, which follow from the stream's seed, and an empty memory."""
-        check_passes(stream, settings.pace)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights that follow from the stream's seed, and an empty memory."""
+        check_epochs(stream, settings.schedule)
         canvas = stream.canvas
-        self.settings, self.device = settings, device
-        self.batch_size = settings.pace.batch_size
-        net = build_projected(settings.net, canvas.channels, canvas.size, stream.seed)
-        self.net = fast.place(net, device)
-        kind = Exemplars if canvas.bits == 8 else Points
-        self.memory: Exemplars | Points = kind(canvas.shape, device)
-        self.optimizer = fast.adam(self.net.parameters(), settings.pace.rate)
-        changed = fast.changed(self.net, self.optimizer)
-        self._step = fast.Step(self._learn_batch, changed)
-        self._known: Known | None = None
+        self.settings = settings
+        self.device = device
+        self.batch_size = settings.schedule.batch_size
+        net = build_projection_net(settings.net, canvas.channels, canvas.size, stream.seed)
+        self.net = to_device(net, device)
+        self.memory: Exemplars | FloatExemplars
+        if canvas.bits == 8:
+            self.memory = Exemplars(canvas.shape, device)
+        else:
+            self.memory = FloatExemplars(canvas.shape, device)
+        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        changed = training_state(self.net, self.optimizer)
+        self._step = CapturedStep(self._learn_batch, changed)
+        self._embedded: EmbeddedMemory | None = None
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Remember the exemplars of new classes, then learn until it no longer helps."""
-        pace = self.settings.pace
-        self.batch_size = min(pace.batch_size, len(task.train))
-        company = self._gather(task)
-        fast.forget(self.optimizer)
-        watch = Watch(self.net, self.settings.patience)
-        epoch = count_steps(task, pace) // pace.epochs
+        """Store the exemplars of new classes, then learn until the validation loss stops falling."""
+        schedule = self.settings.schedule
+        self.batch_size = min(schedule.batch_size, len(task.train))
+        exemplars = self._collect_exemplars(task)
+        reset_optimizer(self.optimizer)
+        early_stopping = EarlyStopping(self.net, self.settings.patience)
+        epoch_steps = count_steps(task, schedule) // schedule.epochs
         self.net.train()
-        for batch, step, rate in lessons(task, pace, self.device):
-            fast.set_rate(self.optimizer, rate)
-            loss = self._step(batch.images, batch.labels, *company.at(step))
-            self._known = None
+        for batch, step, learning_rate in training_batches(task, schedule, self.device):
+            set_learning_rate(self.optimizer, learning_rate)
+            loss = self._step(batch.images, batch.labels, *exemplars.at(step))
+            self._embedded = None
             yield loss
-            if (step + 1) % epoch == 0 and self._has_learned(task, company, watch):
+            if (step + 1) % epoch_steps == 0 and self._should_stop(task, exemplars, early_stopping):
                 break
-        watch.restore()
-        self._known = None
+        early_stopping.restore()
+        self._embedded = None
 
-    def _gather(self, task: Task) -> Company:
-        """Remember new exemplars; take those of the task as they are remembered, and some old ones."""
-        shown, known = task.exemplars(self.device), set(self.memory.labels)
-        new = [place for place, label in enumerate(task.classes) if label not in known]
-        self.memory.add([task.classes[place] for place in new], shown.images[new])
+    def _collect_exemplars(self, task: Task) -> TaskExemplars:
+        """Store the exemplars of new classes; return those of the task as stored, and negatives."""
+        batch = task.exemplars(self.device)
+        known = set(self.memory.labels)
+        new = [row for row, label in enumerate(task.classes) if label not in known]
+        self.memory.add([task.classes[row] for row in new], batch.images[new])
         exemplars = to_float(self.memory.images(list(task.classes)))
-        old = sorted(known - set(task.classes)) if self.settings.old else []
-        return Company(exemplars, shown.labels, self.memory.images(old), self._draw(task, len(old)))
+        old = sorted(known - set(task.classes)) if self.settings.negative_exemplars else []
+        rows = self._draw_negatives(task, len(old))
+        return TaskExemplars(exemplars, batch.labels, self.memory.images(old), rows)
 
-    def _draw(self, task: Task, count: int) -> Tensor:
-        """Which of so many old exemplars each step sees, (steps, old); nothing where there is none."""
-        steps = count_steps(task, self.settings.pace)
-        rows = draw_rows(task.seed, task.index, count, steps, self.settings.old)
+    def _draw_negatives(self, task: Task, count: int) -> Tensor:
+        """Draw rows of `count` old exemplars for each step, (steps, negative_exemplars); empty for 0."""
+        steps = count_steps(task, self.settings.schedule)
+        rows = draw_replay_rows(
+            task.seed, task.index, count, steps, self.settings.negative_exemplars
+        )
         return torch.from_numpy(rows).to(self.device)
 
-    def _learn_batch(self, images: Tensor, labels: Tensor, *company: Tensor) -> Tensor:
-        """One step; images and exemplars go through the net together."""
-        exemplars, classes, *old = company
-        parts = (images, exemplars, *old)
-        vectors = fast.forward(self.net, torch.cat(parts))
-        z, e, *further = torch.split(vectors, [len(part) for part in parts])
-        loss = contrast(z, labels, e, classes, self.settings.temperature, *further)
-        return fast.descend(self.optimizer, loss)
+    def _learn_batch(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        exemplars: Tensor,
+        classes: Tensor,
+        *negatives: Tensor,
+    ) -> Tensor:
+        """Take a step; images and exemplars go through the net together."""
+        inputs = (images, exemplars, *negatives)
+        embeddings = forward_pass(self.net, torch.cat(inputs))
+        z, e, *n = torch.split(embeddings, [len(part) for part in inputs])
+        loss = contrastive_loss(z, labels, e, classes, self.settings.temperature, *n)
+        return optimizer_step(self.optimizer, loss)
 
-    def _has_learned(self, task: Task, company: Company, watch: Watch) -> bool:
-        """Whether the validation loss has stopped falling; never where there is none."""
+    def _should_stop(
+        self, task: Task, exemplars: TaskExemplars, early_stopping: EarlyStopping
+    ) -> bool:
+        """Whether the validation loss has stopped falling; never without validation images."""
         if not (self.settings.patience and len(task.val)):
             return False
-        return watch.is_over(float(self._validate(task, *company.at(0))))
+        return early_stopping.should_stop(float(self._validate(task, *exemplars.at(0))))
 
-    def _validate(self, task: Task, exemplars: Tensor, classes: Tensor, *old: Tensor) -> Tensor:
-        """The mean loss of the validation images, in parts that are spread over all classes."""
-        count, size = len(task.val), self.settings.pace.batch_size
-        e, *further = (embed(self.net, part) for part in (exemplars, *old))
+    def _validate(
+        self, task: Task, exemplars: Tensor, classes: Tensor, *negatives: Tensor
+    ) -> Tensor:
+        """Return the mean loss of the validation images, in batches spread over all classes."""
+        count = len(task.val)
+        batches = -(-count // self.settings.schedule.batch_size)
+        e, *n = (embed(self.net, images) for images in (exemplars, *negatives))
         total = torch.zeros((), device=self.device)
-        for part in range(-(-count // size)):
-            batch = task.val.batch(slice(part, None, -(-count // size)), self.device)
+        for first in range(batches):
+            batch = task.val.batch(slice(first, None, batches), self.device)
             z = embed(self.net, batch.images)
-            loss = contrast(z, batch.labels, e, classes, self.settings.temperature, *further)
+            loss = contrastive_loss(z, batch.labels, e, classes, self.settings.temperature, *n)
             total += loss * len(batch.labels)
         return total / count
 
-    def match(self, images: Tensor, memory: Any, k: int = 2) -> Found:
-        """Find the nearest exemplars of any memory; distances are 1 - cosine."""
-        return self._search(images, self._see(memory), k)
+    def match(self, images: Tensor, memory: Exemplars | FloatExemplars, k: int = 2) -> SearchResult:
+        """Return the nearest exemplars of any memory; distances are 1 - cosine."""
+        return self._search(images, self._embed(memory), k)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class of the nearest exemplar, of all or of those asked about; -1 for none."""
-        return self._search(images, self._see(self.memory), 1, among).labels[:, 0]
+        """Return the class of the nearest exemplar, among all or some classes; -1 without any."""
+        return self._search(images, self._embed(self.memory), 1, among).labels[:, 0]
 
-    def score(self, images: Tensor) -> Tensor:
-        """d1 / d2 of the two nearest exemplars: near 1 for an image of no known class."""
+    def novelty(self, images: Tensor) -> Tensor:
+        """Return d1 / d2 of the two nearest exemplars: near 1 for an image of no known class."""
         return self.match(images, self.memory).novelty
 
-    def _see(self, memory: Any) -> Known:
-        """The vectors of a memory, made anew when the net or a picture has changed.
+    def _embed(self, memory: Exemplars | FloatExemplars) -> EmbeddedMemory:
+        """Return the embeddings of a memory; computed again when the net or an exemplar has changed.
 
-        A memory can be edited by anyone at any time, so its pictures are compared with those seen.
+        Anyone may edit a memory at any time, so its images are compared with those of the last call.
         """
-        labels, pictures, known = memory.labels, memory.images(), self._known
-        if known is None or known.labels != labels or not torch.equal(known.pictures, pictures):
-            self._known = known = Known(labels, pictures, embed(self.net, pictures))
-        return known
+        labels = memory.labels
+        images = memory.images()
+        last = self._embedded
+        if last is None or last.labels != labels or not torch.equal(last.images, images):
+            last = EmbeddedMemory(labels, images, embed(self.net, images))
+            self._embedded = last
+        return last
 
     def _search(
-        self, images: Tensor, known: Known, k: int, among: Sequence[int] | None = None
-    ) -> Found:
-        """The k largest cosines, some images at a time."""
-        ids = torch.tensor(known.labels, dtype=torch.int64, device=self.device)
-        shut = torch.zeros_like(ids, dtype=torch.bool)
+        self, images: Tensor, memory: EmbeddedMemory, k: int, among: Sequence[int] | None = None
+    ) -> SearchResult:
+        """Return the k exemplars of largest cosine, some images at a time."""
+        labels = torch.tensor(memory.labels, dtype=torch.int64, device=self.device)
+        excluded = torch.zeros_like(labels, dtype=torch.bool)
         if among is not None:
-            shut = ~torch.isin(ids, ids.new_tensor(list(among)))
-        vectors = embed(self.net, images)
-        groups = torch.split(vectors, max(1, _NUMBERS // max(1, len(ids))))
-        with full_precision(vectors.device):
-            found = [closest(group, known.vectors, ids, shut, k) for group in groups]
-        return Found(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+            excluded = ~torch.isin(labels, labels.new_tensor(list(among)))
+        queries = embed(self.net, images)
+        chunks = torch.split(queries, max(1, _MAX_SIMILARITIES // max(1, len(labels))))
+        with full_precision(queries.device):
+            results = [
+                nearest_keys(chunk, memory.embeddings, labels, excluded, k) for chunk in chunks
+            ]
+        return SearchResult(*(torch.cat(parts) for parts in zip(*results, strict=True)))
 
     def state(self) -> dict[str, Any]:
-        """Weights and exemplars; the optimiser starts afresh with every task."""
+        """Return weights and exemplars; the optimizer is reset at every task."""
         return {"net": dict(self.net.state_dict()), "memory": self.memory.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.memory.load_state(state["memory"])
-        self._known = None
+        self._embedded = None

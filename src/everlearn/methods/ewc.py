@@ -1,8 +1,8 @@
 """Elastic weight consolidation (Kirkpatrick et al. 2017, arXiv 1612.00796), and its online form.
 
-Weights are held the more, the more the net's answers on old tasks depend on them: by the diagonal of the
-Fisher information. The online form (Schwarz et al. 2018, arXiv 1805.06370) lets old tasks fade and holds
-on to the last weights only. What differs is in docs/methods/ewc.md and online-ewc.md.
+A quadratic penalty keeps weights near their values after earlier tasks, each by its entry of the Fisher
+diagonal there. Online EWC (Schwarz et al. 2018, arXiv 1805.06370) decays the Fisher information of old
+tasks and centres the penalty on the last weights. What differs is in docs/methods/ewc.md and online-ewc.md.
 """
 
 from __future__ import annotations
@@ -13,87 +13,100 @@ from typing import Any
 
 from torch import Tensor
 
-from everlearn.border import check_number, check_whole
-from everlearn.nets import fast
-from everlearn.nets.anchor import Anchor, Row, descend
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int, check_number
+from everlearn.stream import Task, TaskStream
+from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty, penalized_step
+from everlearn.training.step_pair import step_pair
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
+from everlearn.training.trainer_gradients import fisher_diagonal
 
-LABELS = ("sampled", "true")
+FISHER_LABELS = ("sampled", "true")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What elastic weight consolidation can be told."""
+    """Settings of elastic weight consolidation."""
 
-    study: Study = Study()
-    strength: float = setting(0.3, "of the penalty, lambda without 1/2 (DCL paper's code: 0.3)")
-    decay: float | None = setting(
-        None, "what a task is worth one task later, held at the last weights; none: all count fully"
+    train: TrainSettings = TrainSettings()
+    strength: float = setting(
+        0.3, "weight of the penalty, lambda without 1/2 (DCL paper's code: 0.3)"
     )
-    samples: int = setting(1000, "images a task for the Fisher information (van de Ven: 1000)")
-    labels: str = setting("sampled", "for the Fisher information: sampled from the net, or true")
+    decay: float | None = setting(
+        None,
+        "online EWC: factor on the Fisher information of old tasks, per task; none: one penalty per task",
+    )
+    fisher_samples: int = setting(
+        1000, "images per task for the Fisher information (van de Ven: 1000)"
+    )
+    fisher_labels: str = setting(
+        "sampled", "labels for the Fisher information: sampled from the net's predictions, or true"
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
         check_number(self.strength, "strength", 0, 1e12)
-        check_whole(self.samples, "samples", 1, 10**9)
+        check_int(self.fisher_samples, "fisher_samples", 1, 10**9)
         if self.decay is not None:
             check_number(self.decay, "decay", 0, 1)
-        if self.labels not in LABELS:
-            raise ValueError(f"unknown labels {self.labels!r}; known: {', '.join(LABELS)}")
+        if self.fisher_labels not in FISHER_LABELS:
+            known = ", ".join(FISHER_LABELS)
+            raise ValueError(f"unknown fisher_labels {self.fisher_labels!r}; known: {known}")
 
 
 class EWC:
-    """A net, where its weights were and how much they mattered there."""
+    """A classifier and a quadratic penalty on its weights."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and nothing to keep."""
-        self.settings, self.device = settings, device
-        self.student = Student(stream, settings.study, device)
-        self.batch_size = self.student.batch_size()
-        self.anchor, self.held = Anchor(self.student.weights, settings.strength), False
-        self._steps = fast.both_ways(self._learn_batch, self.student.changed)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and no penalty."""
+        self.settings = settings
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        self.penalty = QuadraticPenalty(self.trainer.weights, settings.strength)
+        self.penalized = False
+        self._steps = step_pair(self._train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task; then hold on to what it needs."""
-        self.batch_size = self.student.batch_size(task)
-        for images, units in self.student.lessons(task):
-            yield self._steps[self.held](images, units)
+        """Train on the task, then add its Fisher information to the penalty."""
+        self.batch_size = self.trainer.batch_size(task)
+        for images, targets in self.trainer.training_batches(task):
+            yield self._steps[self.penalized](images, targets)
         if len(task.train):
-            self._consolidate(self._measure(task))
-        self.held |= bool(task.classes)  # a task may be empty
+            self._consolidate(self._fisher_diagonal(task))
+        self.penalized |= bool(task.classes)  # a task may be empty
 
-    def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        loss = student.loss(student.logits(images), units)
-        return descend(student.optimizer, loss, [self.anchor] if held else [])
+    def _train_step(self, penalized: bool, images: Tensor, targets: Tensor) -> Tensor:
+        loss = self.trainer.loss(self.trainer.logits(images), targets)
+        return penalized_step(self.trainer.optimizer, loss, [self.penalty] if penalized else [])
 
-    def _measure(self, task: Task) -> Tensor:
-        """The diagonal of the Fisher information on some images of a task, a row."""
-        student, true = self.student, self.settings.labels == "true"
-        return Row(student.weights).read(student.fisher(task, self.settings.samples, true))
+    def _fisher_diagonal(self, task: Task) -> Tensor:
+        """Return the diagonal of the Fisher information on images of a task, one number per weight."""
+        true_labels = self.settings.fisher_labels == "true"
+        samples = self.settings.fisher_samples
+        diagonal = fisher_diagonal(self.trainer, task, samples, true_labels)
+        return FlatParams(self.trainer.weights).copy_from(diagonal)
 
     def _consolidate(self, importance: Tensor) -> None:
-        """Every task with its own place (the sum of their quadratics is one), or all with the last."""
+        """Add a task's own penalty (a sum of quadratics is a quadratic), or decay and recentre one."""
         decay = self.settings.decay
         if decay is None:
-            self.anchor.add(importance)
+            self.penalty.add_quadratic(importance)
         else:
-            self.anchor.importance.all.mul_(decay).add_(importance)
-            self.anchor.hold()
+            self.penalty.importance.flat.mul_(decay).add_(importance)
+            self.penalty.recenter()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned, where it is held and how much."""
-        return {**self.student.state(), "anchor": self.anchor.state()}
+        """Return the trainer's state and the penalty."""
+        return {**self.trainer.state(), "penalty": self.penalty.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
-        self.anchor.load_state(state["anchor"])
-        self.held = self.student.has_met
+        """Continue from a state."""
+        self.trainer.load_state(state)
+        self.penalty.load_state(state["penalty"])
+        self.penalized = self.trainer.has_seen_classes

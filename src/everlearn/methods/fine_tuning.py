@@ -8,41 +8,43 @@ from typing import Any
 
 from torch import Tensor
 
-from everlearn.nets import fast
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What fine-tuning can be told."""
+    """Settings of fine-tuning."""
 
-    study: Study = Study()
+    train: TrainSettings = TrainSettings()
 
 
 class FineTuning:
-    """One net, one head over all classes of the stream."""
+    """A classifier with one head over all classes of the stream."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
         """Start with random weights, which follow from the stream's seed."""
-        self.student, self.device = Student(stream, settings.study, device), device
-        self.batch_size = self.student.batch_size()
-        self._step = fast.Step(self.student.descend, self.student.changed)
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        self._step = CapturedStep(self.trainer.train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task."""
-        self.batch_size = self.student.batch_size(task)
-        for images, units in self.student.lessons(task):
-            yield self._step(images, units)
+        """Train on the task."""
+        self.batch_size = self.trainer.batch_size(task)
+        for images, targets in self.trainer.training_batches(task):
+            yield self._step(images, targets)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned."""
-        return self.student.state()
+        """Return the trainer's state."""
+        return self.trainer.state()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
+        """Continue from a state."""
+        self.trainer.load_state(state)

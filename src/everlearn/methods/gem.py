@@ -1,7 +1,7 @@
-"""GEM (Lopez-Paz and Ranzato 2017, arXiv 1706.08840): no step may hurt the memory of any task.
+"""GEM (Lopez-Paz and Ranzato 2017, arXiv 1706.08840): project gradients that conflict with any past task.
 
-Each step takes the gradient on the memory of every past task, so its cost grows with them. What differs
-is in docs/methods/gem.md.
+Each step computes one gradient per past task, so its cost grows with their number. What differs is in
+docs/methods/gem.md.
 """
 
 from __future__ import annotations
@@ -13,95 +13,109 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everlearn.border import check_number, check_whole
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int, check_number
 from everlearn.memory import Buffer
-from everlearn.nets import fast
-from everlearn.nets.gradients import flatten, slopes_of, solve_dual, unflatten
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.nets.precision import deterministic
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.episodic_memory import append_random
+from everlearn.training.gradients import flatten, gradients_of, solve_dual, unflatten
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
+from everlearn.training.trainer_gradients import loss_gradients
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What GEM can be told."""
+    """Settings of GEM."""
 
-    study: Study = Study()
-    per_task: int = setting(256, "images kept of each task (Lopez-Paz and Ranzato's code: 256)")
+    train: TrainSettings = TrainSettings()
+    images_per_task: int = setting(
+        256, "images kept of each task (Lopez-Paz and Ranzato's code: 256)"
+    )
     margin: float = setting(0.5, "least share of each old gradient, gamma (appendix A: 0.5)")
 
     def __post_init__(self) -> None:
-        """Check both."""
-        check_whole(self.per_task, "per_task", 1, 10**6)
+        """Check both numbers."""
+        check_int(self.images_per_task, "images_per_task", 1, 10**6)
         check_number(self.margin, "margin", 0, 1e3)
 
 
 class GEM:
-    """A net and some images of every task, each task's for itself."""
+    """A classifier and a separate memory of every task."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and an empty memory, with room for the whole stream."""
-        self.settings, self.device = settings, device
-        self.student, canvas = Student(stream, settings.study, device), stream.canvas
-        self.batch_size = self.student.batch_size()
-        room = len(stream) * settings.per_task
-        self.buffer = Buffer(room, canvas.shape, canvas.bits, device)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and an empty buffer."""
+        self.settings = settings
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        canvas = stream.canvas
+        capacity = len(stream) * settings.images_per_task
+        self.buffer = Buffer(capacity, canvas.shape, canvas.bits, device)
         self.counts: list[int] = []  # images of each past task, in the order of the buffer
-        self._step = fast.Step(self.student.descend, self.student.changed)
-        self._ask = fast.Step(self._slope_on, self.student.changed)
+        self._plain_step = CapturedStep(self.trainer.train_step, self.trainer.training_state)
+        self._gradient = CapturedStep(self._gradient_on, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task with an eye on all before; then keep some of its images."""
+        """Train on the task with projected gradients, then store some of its images."""
         past = torch.split(torch.arange(self.buffer.filled, device=self.device), self.counts)
-        self.batch_size = self.student.batch_size(task) + self.buffer.filled
-        for images, units in self.student.lessons(task):
-            yield self._turn(images, units, past) if past else self._step(images, units)
-        self.counts.append(self.student.append(task, self.settings.per_task, self.buffer))
+        self.batch_size = self.trainer.batch_size(task) + self.buffer.filled
+        for images, targets in self.trainer.training_batches(task):
+            if past:
+                yield self._projected_step(images, targets, past)
+            else:
+                yield self._plain_step(images, targets)
+        stored = append_random(self.trainer, task, self.settings.images_per_task, self.buffer)
+        self.counts.append(stored)
 
-    def _turn(self, images: Tensor, units: Tensor, past: Sequence[Tensor]) -> Tensor:
-        """A step down the loss on new images, turned where it would go up on some past task."""
-        student, old = self.student, torch.stack([self._ask(rows) for rows in past])
-        student.optimizer.zero_grad(set_to_none=True)
-        with fast.steady():
-            loss = student.loss(student.logits(images), units)
+    def _projected_step(self, images: Tensor, targets: Tensor, past: Sequence[Tensor]) -> Tensor:
+        """Take one step, with the gradient projected where it conflicts with that of a past task."""
+        trainer = self.trainer
+        old = torch.stack([self._gradient(rows) for rows in past])
+        trainer.optimizer.zero_grad(set_to_none=True)
+        with deterministic():
+            loss = trainer.loss(trainer.logits(images), targets)
             loss.backward()  # type: ignore[no-untyped-call]
-        slopes = slopes_of(student.weights)
-        turn = self._find_turn(old, flatten(slopes))
-        if turn is not None:
-            torch._foreach_add_(slopes, unflatten(turn, slopes))
-        student.optimizer.step()
+        gradients = gradients_of(trainer.weights)
+        correction = self._correction(old, flatten(gradients))
+        if correction is not None:
+            torch._foreach_add_(gradients, unflatten(correction, gradients))
+        trainer.optimizer.step()
         return loss.detach()
 
-    def _find_turn(self, old: Tensor, new: Tensor) -> Tensor | None:
-        """What to add to a gradient (P,) for those of past tasks (K, P); none where none is hurt.
+    def _correction(self, old: Tensor, new: Tensor) -> Tensor | None:
+        """What to add to the new gradient (P,) given those of past tasks (K, P); None without a conflict.
 
-        The dual has one unknown a task. It is solved on the CPU, so this waits for a GPU.
+        The dual problem has one unknown per task. It is solved on the CPU, so this waits for a GPU.
         """
-        slopes = (old @ new).double().cpu().numpy()
-        if (slopes >= 0).all():
+        products = (old @ new).double().cpu().numpy()
+        if (products >= 0).all():
             return None
-        products = (old @ old.T).double().cpu().numpy()
-        shares = solve_dual(products, slopes, self.settings.margin)
+        gram = (old @ old.T).double().cpu().numpy()
+        shares = solve_dual(gram, products, self.settings.margin)
         return torch.from_numpy(shares).to(old) @ old
 
-    def _slope_on(self, rows: Tensor) -> Tensor:
-        """The gradient on old images (P,)."""
-        return flatten(self.student.slopes(self.buffer.images(rows), self.buffer.units(rows)))
+    def _gradient_on(self, rows: Tensor) -> Tensor:
+        """Return the gradient on rows of the buffer, (P,)."""
+        images = self.buffer.images(rows)
+        return flatten(loss_gradients(self.trainer, images, self.buffer.targets(rows)))
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned, the images kept and how many of each task."""
+        """Return the trainer's state, the buffer and the number of images of each task."""
         return {
-            **self.student.state(),
+            **self.trainer.state(),
             "memory": self.buffer.state(),
             "counts": list(self.counts),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
+        """Continue from a state."""
+        self.trainer.load_state(state)
         self.buffer.load_state(state["memory"])
         self.counts = list(state["counts"])

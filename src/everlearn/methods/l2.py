@@ -1,6 +1,6 @@
-"""L2 to the last weights: no weight may go far from where the task before left it.
+"""L2: a penalty on the squared distance from the weights after the task before.
 
-The plain one of the parameter penalties that Smith et al. 2023 (arXiv 2203.17269) compare. What differs is
+The plainest of the parameter penalties that Smith et al. 2023 (arXiv 2203.17269) compare. What differs is
 in docs/methods/l2.md.
 """
 
@@ -12,20 +12,21 @@ from typing import Any
 
 from torch import Tensor
 
-from everlearn.border import check_number
-from everlearn.nets import fast
-from everlearn.nets.anchor import Anchor, descend
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_number
+from everlearn.stream import Task, TaskStream
+from everlearn.training.quadratic_penalty import QuadraticPenalty, penalized_step
+from everlearn.training.step_pair import step_pair
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What L2 can be told."""
+    """Settings of L2."""
 
-    study: Study = Study()
-    strength: float = setting(0.1, "of the penalty on squared distances (our choice)")
+    train: TrainSettings = TrainSettings()
+    strength: float = setting(0.1, "weight of the penalty on squared distances (our choice)")
 
     def __post_init__(self) -> None:
         """Check the strength."""
@@ -33,39 +34,40 @@ class Settings:
 
 
 class L2:
-    """A net, and its weights as they were before the current task."""
+    """A classifier and its weights before the current task."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and nothing to keep."""
-        self.student, self.device = Student(stream, settings.study, device), device
-        self.batch_size = self.student.batch_size()
-        self.anchor, self.held = Anchor(self.student.weights, settings.strength), False
-        self.anchor.importance.all.fill_(1.0)
-        self._steps = fast.both_ways(self._learn_batch, self.student.changed)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and no penalty."""
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        self.penalty = QuadraticPenalty(self.trainer.weights, settings.strength)
+        self.penalty.importance.flat.fill_(1.0)
+        self.penalized = False
+        self._steps = step_pair(self._train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task; then hold on to where it led."""
-        self.batch_size = self.student.batch_size(task)
-        for images, units in self.student.lessons(task):
-            yield self._steps[self.held](images, units)
-        self.anchor.hold()
-        self.held |= bool(task.classes)  # a task may be empty
+        """Train on the task, then centre the penalty on the new weights."""
+        self.batch_size = self.trainer.batch_size(task)
+        for images, targets in self.trainer.training_batches(task):
+            yield self._steps[self.penalized](images, targets)
+        self.penalty.recenter()
+        self.penalized |= bool(task.classes)  # a task may be empty
 
-    def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
-        student = self.student
-        loss = student.loss(student.logits(images), units)
-        return descend(student.optimizer, loss, [self.anchor] if held else [])
+    def _train_step(self, penalized: bool, images: Tensor, targets: Tensor) -> Tensor:
+        loss = self.trainer.loss(self.trainer.logits(images), targets)
+        return penalized_step(self.trainer.optimizer, loss, [self.penalty] if penalized else [])
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned; after a task it is held where it is."""
-        return self.student.state()
+        """Return the trainer's state; after a task the penalty is centred on its weights."""
+        return self.trainer.state()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
-        self.anchor.hold()
-        self.held = self.student.has_met
+        """Continue from a state."""
+        self.trainer.load_state(state)
+        self.penalty.recenter()
+        self.penalized = self.trainer.has_seen_classes

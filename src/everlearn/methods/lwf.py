@@ -1,7 +1,7 @@
-"""Learning without forgetting (Li and Hoiem 2016, arXiv 1606.09282): answer as before on old classes.
+"""Learning without forgetting (Li and Hoiem 2016, arXiv 1606.09282): distil the net before the task.
 
-While a task is learned, the net of before is asked what it makes of the new images. What differs is in
-docs/methods/lwf.md.
+While a task is learned, the net's predictions of old classes on the new images are kept close to those of
+the net before the task. What differs is in docs/methods/lwf.md.
 """
 
 from __future__ import annotations
@@ -14,70 +14,80 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everlearn.border import check_number
-from everlearn.nets import fast
-from everlearn.nets.distil import divergence
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_number
+from everlearn.losses.distillation import distillation_loss
+from everlearn.nets.precision import forward_pass
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.optimizer_step import optimizer_step
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What learning without forgetting can be told."""
+    """Settings of learning without forgetting."""
 
-    study: Study = Study()
-    weight: float = setting(0.1, "of the distillation, lambda_o (DCL paper, section 5.1: 0.1)")
+    train: TrainSettings = TrainSettings()
+    distillation_weight: float = setting(
+        0.1, "weight of the distillation loss, lambda_o (DCL paper, section 5.1: 0.1)"
+    )
     temperature: float = setting(2.0, "of both softmaxes (Li and Hoiem 2016, section 3: 2)")
 
     def __post_init__(self) -> None:
-        """Check both."""
-        check_number(self.weight, "weight", 0, 1e6)
+        """Check both numbers."""
+        check_number(self.distillation_weight, "distillation_weight", 0, 1e6)
         check_number(self.temperature, "temperature", 1e-3, 1e3)
 
 
 class LwF:
-    """A net and a copy of it as it was before the current task."""
+    """A classifier and a copy of it from before the current task, the teacher."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and nothing to keep."""
-        self.settings, self.device = settings, device
-        self.student = Student(stream, settings.study, device)
-        self.batch_size = self.student.batch_size()
-        self.teacher = deepcopy(self.student.net).requires_grad_(False).eval()
-        self.past = torch.zeros_like(self.student.model.met)
-        self._step = fast.Step(self._learn_batch, self.student.changed)
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and no old classes."""
+        self.settings = settings
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        self.teacher = deepcopy(self.trainer.net).requires_grad_(False).eval()
+        self.old_classes = torch.zeros_like(self.trainer.model.seen)
+        self._step = CapturedStep(self._train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task; then be the teacher of the next one."""
-        self.batch_size = self.student.batch_size(task)
-        old = [self.past] if self.past.any() else []
-        for images, units in self.student.lessons(task):
-            yield self._step(images, units, *old)
-        self.teacher.load_state_dict(self.student.net.state_dict())
-        self.past.copy_(self.student.model.met)
+        """Train on the task with distillation, then update the teacher."""
+        self.batch_size = self.trainer.batch_size(task)
+        old_classes = [self.old_classes] if self.old_classes.any() else []
+        for images, targets in self.trainer.training_batches(task):
+            yield self._step(images, targets, *old_classes)
+        self._update_teacher()
 
-    def _learn_batch(self, images: Tensor, units: Tensor, *old: Tensor) -> Tensor:
-        """Cross-entropy, and the divergence from the teacher on the classes of earlier tasks."""
-        student, settings = self.student, self.settings
-        logits = student.logits(images)
-        loss = student.loss(logits, units)
-        for past in old:
+    def _train_step(self, images: Tensor, targets: Tensor, *old_classes: Tensor) -> Tensor:
+        """Cross-entropy and, where there are old classes, distillation on these."""
+        trainer = self.trainer
+        settings = self.settings
+        logits = trainer.logits(images)
+        loss = trainer.loss(logits, targets)
+        for classes in old_classes:
             with torch.no_grad():
-                before = fast.forward(self.teacher, images)
-            loss = loss + settings.weight * divergence(logits, before, past, settings.temperature)
-        return fast.descend(student.optimizer, loss)
+                teacher = forward_pass(self.teacher, images)
+            distillation = distillation_loss(logits, teacher, classes, settings.temperature)
+            loss = loss + settings.distillation_weight * distillation
+        return optimizer_step(trainer.optimizer, loss)
+
+    def _update_teacher(self) -> None:
+        self.teacher.load_state_dict(self.trainer.net.state_dict())
+        self.old_classes.copy_(self.trainer.model.seen)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned; after a task the teacher is the student, the past what it met."""
-        return self.student.state()
+        """Return the trainer's state; after a task the teacher equals its net."""
+        return self.trainer.state()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
-        self.teacher.load_state_dict(self.student.net.state_dict())
-        self.past.copy_(self.student.model.met)
+        """Continue from a state."""
+        self.trainer.load_state(state)
+        self._update_teacher()

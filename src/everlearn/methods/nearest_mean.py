@@ -1,7 +1,7 @@
-"""Nearest class mean (Mensink et al. 2013, TPAMI 35 (11)) of features that are frozen.
+"""Nearest class mean (Mensink et al. 2013, TPAMI 35 (11)) on frozen features.
 
-A net learns the first task and is then left as it is. Every class is the mean of what the net sees in
-its images. What differs is in docs/methods/nearest-mean.md.
+A net learns the first task and is then frozen. A class is represented by the mean of the features of its
+images. What differs is in docs/methods/nearest-mean.md.
 """
 
 from __future__ import annotations
@@ -13,51 +13,57 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everlearn.border import check_whole
-from everlearn.nets import fast
-from everlearn.nets.means import features, name_nearest
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int
+from everlearn.nets.nearest_mean import extract_features, nearest_class
+from everlearn.stream import Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the nearest class mean can be told."""
+    """Settings of the nearest class mean."""
 
-    study: Study = Study()
-    trained: int = setting(1, "how many first tasks the net learns before it is frozen; 0: none")
+    train: TrainSettings = TrainSettings()
+    trained_tasks: int = setting(
+        1, "number of first tasks that train the net before it is frozen; 0: it stays random"
+    )
 
     def __post_init__(self) -> None:
         """Check when the net is frozen."""
-        check_whole(self.trained, "trained", 0, 10**9)
+        check_int(self.trained_tasks, "trained_tasks", 0, 10**9)
 
 
 class NearestMean:
-    """A net, and the sum of its features over all images of each class."""
+    """A classifier's features, with their sum and count for each class."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and no class."""
-        if stream.online and settings.trained:
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and no class."""
+        if stream.online and settings.trained_tasks:
             raise ValueError(
                 "nearest-mean learns from images and then averages them, and an online stream shows "
-                "them once; give trained=0"
+                "them once; give trained_tasks=0"
             )
-        self.settings, self.device = settings, device
-        self.student, self.tasks = Student(stream, settings.study, device), 0
-        self.batch_size, self.classes = self.student.batch_size(), self.student.model.classes
-        width: Any = self.student.net.width
+        self.settings = settings
+        self.device = device
+        self.tasks = 0
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
+        self.classes = self.trainer.model.classes
+        width: Any = self.trainer.net.width
         # In float64 a sum of many numbers hardly depends on their order.
         self.sums = torch.zeros((len(self.classes), width), dtype=torch.float64, device=device)
         self.counts = torch.zeros_like(self.sums[:, 0])
-        self._step = fast.Step(self.student.descend, self.student.changed)
+        self._step = CapturedStep(self.trainer.train_step, self.trainer.training_state)
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Train on the first tasks; take the features of every task into the means of its classes."""
-        self.batch_size = self.student.batch_size(task)
-        if self.tasks < self.settings.trained:
-            for images, units in self.student.lessons(task):
-                yield self._step(images, units)
+        """Train the net on the first tasks; average the features of every task by class."""
+        self.batch_size = self.trainer.batch_size(task)
+        if self.tasks < self.settings.trained_tasks:
+            for images, targets in self.trainer.training_batches(task):
+                yield self._step(images, targets)
             for _ in self._average(task):
                 pass
         else:
@@ -65,31 +71,32 @@ class NearestMean:
         self.tasks += 1
 
     def _average(self, task: Task) -> Iterator[Tensor]:
-        """Add what the net sees to sums and counts, batch by batch; there is no loss."""
+        """Add the features of a task to the sums of its classes, batch by batch; the loss is 0."""
         labels = torch.tensor(task.classes, device=self.device)
-        rows, none = labels - self.classes.start, torch.zeros((), device=self.device)
-        for batch in task.batches(self.student.batch_size(), device=self.device):
-            # A product, not index_add_, which on a GPU adds in another order each time.
+        rows = labels - self.classes.start
+        no_loss = torch.zeros((), device=self.device)
+        for batch in task.batches(self.trainer.batch_size(), device=self.device):
+            # A matrix product, because index_add_ adds in another order each time on a GPU.
             members = (labels[:, None] == batch.labels).double()
-            self.sums[rows] += members @ features(self.student.net, batch.images).double()
+            self.sums[rows] += members @ extract_features(self.trainer.net, batch.images).double()
             self.counts[rows] += members.sum(1)
-            yield none
+            yield no_loss
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class of the nearest mean; -1 before there is one."""
+        """Return the class of the nearest mean for each image; -1 before there is one."""
         means = (self.sums / self.counts.clamp(min=1)[:, None]).float()
-        seen = features(self.student.net, images)
-        return name_nearest(seen, means, self.counts > 0, self.classes, among)
+        features = extract_features(self.trainer.net, images)
+        return nearest_class(features, means, self.counts > 0, self.classes, among)
 
     def state(self) -> dict[str, Any]:
-        """The net, the means as sums and counts and, until the net is frozen, its optimiser."""
-        student, frozen = self.student, self.tasks >= self.settings.trained
-        net = {**student.model.state(), "optimizer": []} if frozen else student.state()
+        """Return the net, sums and counts and, until the net is frozen, the optimizer's state."""
+        frozen = self.tasks >= self.settings.trained_tasks
+        net = {**self.trainer.model.state(), "optimizer": []} if frozen else self.trainer.state()
         return {**net, "means": {"sums": self.sums, "counts": self.counts}, "tasks": self.tasks}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
+        """Continue from a state."""
+        self.trainer.load_state(state)
         self.sums.copy_(state["means"]["sums"])
         self.counts.copy_(state["means"]["counts"])
         self.tasks = state["tasks"]

@@ -1,7 +1,7 @@
-"""Synaptic intelligence (Zenke et al. 2017, arXiv 1703.04200): hold weights by what they did for the loss.
+"""Synaptic intelligence (Zenke et al. 2017, arXiv 1703.04200): penalize moves of important weights.
 
-Each weight counts, step by step, how much of the fall of the loss its own move explains. What differs,
-and Avalanche's other form of it, is in docs/methods/si.md.
+The importance of a weight is the part of the loss decrease that its own moves account for, summed over the
+steps of a task. What differs, and Avalanche's variant, is in docs/methods/si.md.
 """
 
 from __future__ import annotations
@@ -13,26 +13,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from everlearn.border import check_number
-from everlearn.nets import fast
-from everlearn.nets.anchor import Anchor, Row
-from everlearn.nets.path import Path, without_norms
-from everlearn.settings import setting
-from everlearn.stream import Task
-from everlearn.student import Student, Study
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_number
+from everlearn.stream import Task, TaskStream
+from everlearn.training.path_integral import PathIntegral, without_norms
+from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty
+from everlearn.training.step_pair import step_pair
+from everlearn.training.train_settings import TrainSettings
+from everlearn.training.trainer import Trainer
 
-# Of Avalanche's form.
-_EPS, _MOST = 1e-7, 1e-3
+# Constants of Avalanche's variant.
+_AVALANCHE_DAMPING = 1e-7
+_AVALANCHE_MAX_IMPORTANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What synaptic intelligence can be told."""
+    """Settings of synaptic intelligence."""
 
-    study: Study = Study()
-    strength: float = setting(0.1, "of the penalty, c (DCL paper, section 5.1: 0.1)")
-    damping: float = setting(0.1, "keeps importance finite where a weight stayed, xi (Zenke: 0.1)")
-    avalanche_compat: bool = setting(False, "Avalanche's form, which the DCL paper ran")
+    train: TrainSettings = TrainSettings()
+    strength: float = setting(0.1, "weight of the penalty, c (DCL paper, section 5.1: 0.1)")
+    damping: float = setting(
+        0.1, "bounds the importance of weights that barely moved, xi (Zenke: 0.1)"
+    )
+    avalanche_compat: bool = setting(False, "Avalanche's variant, which the DCL paper ran")
 
     def __post_init__(self) -> None:
         """Check both numbers."""
@@ -41,73 +45,80 @@ class Settings:
 
 
 class SI:
-    """A net, its weights as they were before the current task, and what each did so far."""
+    """A classifier, its weights before the current task and the importance of each."""
 
-    def __init__(self, stream: Any, settings: Settings, device: str) -> None:
-        """Start with random weights and nothing to keep."""
-        self.settings, self.device = settings, device
-        self.student = Student(stream, settings.study, device)
-        self.batch_size = self.student.batch_size()
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and no penalty."""
+        self.settings = settings
+        self.device = device
+        self.trainer = Trainer(stream, settings.train, device)
+        self.batch_size = self.trainer.batch_size()
         compat = settings.avalanche_compat
-        weights = without_norms(self.student.net) if compat else self.student.weights
-        self.anchor = Anchor(weights, settings.strength * (0.5 if compat else 1))
-        self.path, self.total, self.held = Path(weights), Row(weights).all, False
-        self.anchor.hold()
-        changed = [*self.student.changed, self.path.omega.all]
-        self._steps = fast.both_ways(self._learn_batch, changed)
+        weights = without_norms(self.trainer.net) if compat else self.trainer.weights
+        self.penalty = QuadraticPenalty(weights, settings.strength * (0.5 if compat else 1))
+        self.penalty.recenter()
+        self.penalized = False
+        self.path = PathIntegral(weights)
+        self.importance = FlatParams(weights).flat
+        self._steps = step_pair(
+            self._train_step, [*self.trainer.training_state, self.path.omega.flat]
+        )
 
     def learn(self, task: Task) -> Iterator[Tensor]:
-        """Go through the task; then hold on to what led through it."""
-        self.batch_size = self.student.batch_size(task)
-        for images, units in self.student.lessons(task):
-            yield self._steps[self.held](images, units)
+        """Train on the task, then update importance and penalty."""
+        self.batch_size = self.trainer.batch_size(task)
+        for images, targets in self.trainer.training_batches(task):
+            yield self._steps[self.penalized](images, targets)
         self._consolidate()
-        self.held |= bool(task.classes)  # a task may be empty
+        self.penalized |= bool(task.classes)  # a task may be empty
 
-    def _learn_batch(self, held: bool, images: Tensor, units: Tensor) -> Tensor:
-        """A step whose slopes are noted before the penalty adds its own; Avalanche notes them after."""
-        student, compat = self.student, self.settings.avalanche_compat
-        loss = student.loss(student.logits(images), units)
-        student.optimizer.zero_grad(set_to_none=True)
+    def _train_step(self, penalized: bool, images: Tensor, targets: Tensor) -> Tensor:
+        """Integrate over the gradients of the loss alone; Avalanche's include those of the penalty."""
+        trainer = self.trainer
+        compat = self.settings.avalanche_compat
+        loss = trainer.loss(trainer.logits(images), targets)
+        trainer.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         if not compat:
-            self.path.depart()
-        if held:
-            loss = loss.detach() + self.anchor.pull()
+            self.path.before_step()
+        if penalized:
+            loss = loss.detach() + self.penalty.add_gradients()
         if compat:
-            self.path.depart()
-        student.optimizer.step()
-        self.path.arrive()
+            self.path.before_step()
+        trainer.optimizer.step()
+        self.path.after_step()
         return loss
 
     def _consolidate(self) -> None:
-        """Omega += omega / (move^2 + xi) (eq. 5); then begin a new path from here."""
-        settings, omega = self.settings, self.path.omega.all
-        xi = _EPS if settings.avalanche_compat else settings.damping
-        self.total += omega / (self.anchor.leave().square() + xi)
-        self._hold()
+        """Omega += omega / (displacement^2 + xi) (eq. 5); then start a new path at these weights."""
+        compat = self.settings.avalanche_compat
+        xi = _AVALANCHE_DAMPING if compat else self.settings.damping
+        omega = self.path.omega.flat
+        self.importance += omega / (self.penalty.displacement().square() + xi)
+        self._update_penalty()
         omega.zero_()
 
-    def _hold(self) -> None:
-        """Hold the weights here, by Omega: not below 0, or in Avalanche's form not above a bound."""
+    def _update_penalty(self) -> None:
+        """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above."""
         if self.settings.avalanche_compat:
-            torch.clamp(self.total, max=_MOST, out=self.anchor.importance.all)
+            out = self.penalty.importance.flat
+            torch.clamp(self.importance, max=_AVALANCHE_MAX_IMPORTANCE, out=out)
         else:
-            self.anchor.importance.all.copy_(self.total.clamp_(min=0))
-        self.anchor.hold()
+            self.penalty.importance.flat.copy_(self.importance.clamp_(min=0))
+        self.penalty.recenter()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit."""
-        return self.student.predict(images, among)
+        """Return the seen class with the largest logit for each image."""
+        return self.trainer.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """What the student has learned, and how much each weight did for it."""
-        return {**self.student.state(), "importance": self.total}
+        """Return the trainer's state and the importance of every weight."""
+        return {**self.trainer.state(), "importance": self.importance}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.student.load_state(state)
-        self.total.copy_(state["importance"])
-        self.path.omega.all.zero_()
-        self._hold()
-        self.held = self.student.has_met
+        """Continue from a state."""
+        self.trainer.load_state(state)
+        self.importance.copy_(state["importance"])
+        self.path.omega.flat.zero_()
+        self._update_penalty()
+        self.penalized = self.trainer.has_seen_classes

@@ -1,16 +1,17 @@
-"""Numbers from rows: pure functions that need numpy alone."""
+"""Metrics: pure functions from rows to numbers, on numpy and scipy alone."""
 
-from everlearn.metrics.choice import Tally, tally
+from everlearn.metrics.all_classes import AllClasses, all_classes
 from everlearn.metrics.cost import Cost, cost
 from everlearn.metrics.gap import mean_stability_gap, recovery, stability_gap
 from everlearn.metrics.matrix import Curve, Table, curve, pooled, table
+from everlearn.metrics.measured import NotMeasuredError
+from everlearn.metrics.multiple_choice import Tally, tally
 from everlearn.metrics.one_shot import one_shot
 from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
 from everlearn.metrics.paper_curve import PaperCurve, paper_area, paper_curve
 from everlearn.metrics.probes import Series, ends_of_tasks, probes
 from everlearn.metrics.proportion import Interval, share, wilson
-from everlearn.metrics.rows import NotMeasuredError, Row
-from everlearn.metrics.seeds import Comparison, Spread, aggregate, compare
+from everlearn.metrics.seeds import Comparison, Spread, aggregate, compare, half_width
 from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
 from everlearn.metrics.summary import summarise
 from everlearn.metrics.theta import ThetaErrors, theta_errors
@@ -23,7 +24,6 @@ from everlearn.metrics.transfer import (
     learning_accuracy,
     stream_average,
 )
-from everlearn.metrics.whole import Whole, whole
 from everlearn.metrics.windows import (
     largest_fall,
     largest_rise,
@@ -32,20 +32,20 @@ from everlearn.metrics.windows import (
 )
 
 __all__ = [
+    "AllClasses",
     "Comparison",
     "Cost",
     "Curve",
     "Interval",
     "NotMeasuredError",
     "PaperCurve",
-    "Row",
     "Series",
     "Spread",
     "Table",
     "Tally",
     "ThetaErrors",
-    "Whole",
     "aggregate",
+    "all_classes",
     "auroc",
     "average_accuracy",
     "average_precision",
@@ -57,6 +57,7 @@ __all__ = [
     "forgetting",
     "forward_transfer",
     "fpr_at_tpr",
+    "half_width",
     "largest_fall",
     "largest_rise",
     "last_learned",
@@ -78,7 +79,6 @@ __all__ = [
     "table",
     "tally",
     "theta_errors",
-    "whole",
     "wilson",
     "windowed_forgetting",
     "windowed_plasticity",

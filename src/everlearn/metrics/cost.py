@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from everlearn.metrics.rows import NotMeasuredError, Row, of_kind
+from everlearn.metrics.measured import NotMeasuredError
+from everlearn.rows import Row, TaskRow, of_kind
 
 
 class Cost(NamedTuple):
     """The cost of all tasks learned.
 
     Attributes:
-        steps: of the optimiser.
-        seconds: learning, without evaluation.
-        evaluation_seconds: evaluating.
+        steps: of the optimizer.
+        seconds: spent learning, without evaluation.
+        evaluation_seconds: spent evaluating.
         images: trained on, each as often as it was used.
-        bytes: stored when last counted, by what they hold.
-        peak_memory: bytes.
+        bytes: of each part of the learner's state, when last counted.
+        peak_memory: in bytes.
         parameters: when last counted.
     """
 
@@ -31,30 +32,28 @@ class Cost(NamedTuple):
 
     @property
     def images_per_second(self) -> float | None:
-        """Images trained on a second of learning; None where no time went by."""
+        """Training images per second of learning; None if no time passed."""
         return self.images / self.seconds if self.seconds > 0 else None
 
     @property
     def total_bytes(self) -> int | None:
-        """All bytes stored when last counted, if ever."""
+        """Bytes of the learner's state when last counted, if ever."""
         return None if self.bytes is None else sum(self.bytes.values())
 
 
 def cost(rows: Iterable[Row]) -> Cost:
-    """Add up the task rows; of two rows for one task the later one holds."""
-    tasks = {row["learned"]: row for row in of_kind(rows, "task")}
+    """Add up the task rows; of two rows for one task the later counts."""
+    tasks = {row["learned"]: row for row in of_kind(rows, TaskRow)}
     if not tasks:
-        raise NotMeasuredError("no task row was found; a cost needs one a task learned")
-    last = tasks[max(tasks)]
-    # What is stored is counted when a learner is tested, not after every task.
+        raise NotMeasuredError("no task row was found; a cost needs one for each task learned")
+    # The state is counted when a learner is tested, not after every task.
     counted = [tasks[task] for task in sorted(tasks) if "bytes" in tasks[task]]
-    stored: Row = counted[-1] if counted else {"bytes": None, "parameters": None}
     return Cost(
-        steps=last["step"],
+        steps=tasks[max(tasks)]["step"],
         seconds=sum(row["seconds"] for row in tasks.values()),
         evaluation_seconds=sum(row["evaluation_seconds"] for row in tasks.values()),
         images=sum(row["images"] for row in tasks.values()),
-        bytes=stored["bytes"],
+        bytes=counted[-1]["bytes"] if counted else None,
         peak_memory=max(row["peak_memory"] for row in tasks.values()),
-        parameters=stored["parameters"],
+        parameters=counted[-1]["parameters"] if counted else None,
     )

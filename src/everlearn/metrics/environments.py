@@ -1,23 +1,24 @@
-"""Environments that a learner found by itself, beside those there were."""
+"""Environments that a learner inferred, compared with the true ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from everlearn.metrics.rows import Floats, Ints, NotMeasuredError, Row, of_kind
+from everlearn.metrics.measured import Floats, Ints, NotMeasuredError
+from everlearn.rows import Row, TaskRow, of_kind
 
 
-class Found(NamedTuple):
-    """How well environments were found.
+class InferredEnvironments(NamedTuple):
+    """How well environments were inferred.
 
     Attributes:
-        opened: environments opened, the first counts.
-        true: environments there were.
-        delays: (S,) of each task that began a new environment, batches of it until one was opened, 1 with
-            the first; NaN where none was.
+        opened: environments that the learner opened, counting the first.
+        true: environments in the stream.
+        delays: (S,) for each task that began a new environment, batches until the learner opened one,
+            counting from 1; NaN if it did not.
         false: environments opened where none began, or a second time where one did.
     """
 
@@ -28,47 +29,54 @@ class Found(NamedTuple):
 
     @property
     def missed(self) -> int:
-        """New environments for which none was opened while they were learned."""
+        """Count the new environments for which none was opened while they were learned."""
         return int(np.isnan(self.delays).sum())
 
     @property
     def exact(self) -> bool:
-        """Whether one was opened in each new environment, and none elsewhere."""
+        """Whether one environment was opened for each new one, and none elsewhere."""
         return self.opened == self.true and not self.missed and not self.false
 
 
-def environments(rows: Iterable[Row], kinds: Sequence[int] | None = None) -> Found:
-    """Lay what a learner opened, by the notes of its task rows, beside where tasks began.
+def inferred_environments(
+    rows: Iterable[Row], labels: Sequence[int] | None = None
+) -> InferredEnvironments:
+    """Compare the steps at which a learner opened environments with those at which tasks began.
 
     Args:
-        kinds: the environment of each task, where some come back; each task has its own otherwise.
+        labels: the environment of each task, where some recur; each task has its own by default.
     """
-    tasks = {row["learned"]: row for row in of_kind(rows, "task")}
+    tasks = {row["learned"]: row for row in of_kind(rows, TaskRow)}
     kept = [tasks[learned] for learned in sorted(tasks)]
-    notes = kept[-1].get("notes", {}) if kept else {}
-    if notes.get("environments") is None:
-        raise NotMeasuredError("no task row notes how many environments were opened; run vase, say")
+    diagnostics = kept[-1].get("diagnostics", {}) if kept else {}
+    count = diagnostics.get("environments")
+    if count is None:
+        raise NotMeasuredError(
+            "no task row has the diagnostic 'environments'; only learners that infer environments, "
+            "such as vase, report it"
+        )
     ends = np.array([row["step"] for row in kept], np.int64)
-    of_task = _kinds(kinds, len(kept))
-    new = [place for place in range(1, len(of_task)) if of_task[place] not in of_task[:place]]
-    steps = _steps(notes)
-    inside = np.searchsorted(ends, steps)  # the task in which each was opened
-    delays = [_first(steps[inside == place]) - ends[place - 1] for place in new]
+    environments = _labels(labels, len(kept))
+    new = [k for k in range(1, len(kept)) if environments[k] not in environments[:k]]
+    steps = _opening_steps(diagnostics)
+    task = np.searchsorted(ends, steps)  # the task in which each was opened
+    delays = np.array([_first(steps[task == k]) - ends[k - 1] for k in new], np.float64)
     matched = int((~np.isnan(delays)).sum())
-    opened, true = int(notes["environments"]), len(set(of_task))
-    return Found(opened, true, np.array(delays, np.float64), len(steps) - matched)
+    return InferredEnvironments(int(count), len(set(environments)), delays, len(steps) - matched)
 
 
-def _kinds(kinds: Sequence[int] | None, tasks: int) -> list[int]:
-    if kinds is not None and len(kinds) < tasks:
-        raise ValueError(f"kinds must name the environments of {tasks} tasks, found {len(kinds)}")
-    return list(range(tasks) if kinds is None else kinds)[:tasks]
+def _labels(labels: Sequence[int] | None, tasks: int) -> list[int]:
+    if labels is not None and len(labels) < tasks:
+        raise ValueError(f"labels must name the environments of {tasks} tasks, found {len(labels)}")
+    return list(range(tasks) if labels is None else labels)[:tasks]
 
 
-def _steps(notes: dict[str, float | None]) -> Ints:
-    """The steps at which environments were opened, rising."""
+def _opening_steps(diagnostics: Mapping[str, float | None]) -> Ints:
+    """Return the steps at which environments were opened, rising."""
     steps = [
-        step for name, step in notes.items() if name.startswith("opened_") and step is not None
+        step
+        for name, step in diagnostics.items()
+        if name.startswith("opened_") and step is not None
     ]
     return np.sort(np.array(steps, np.int64))
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from everlearn.border import check_number
+from everlearn.core.validate import check_number
+from everlearn.metrics.measured import Floats, NotMeasuredError, mean_of_measured
 from everlearn.metrics.probes import Series
-from everlearn.metrics.rows import Floats, NotMeasuredError, mean_of_measured
 
 
 def stability_gap(series: Series, switch: int) -> float:
@@ -19,7 +19,7 @@ def stability_gap(series: Series, switch: int) -> float:
 
 def mean_stability_gap(series: Mapping[int, Series]) -> float:
     """Average the gaps of all earlier tasks at all switches that were probed on both sides."""
-    gaps = [_gaps(task, each.where(each.learned >= -1)) for task, each in series.items()]
+    gaps = [_gaps(task, s.where(s.learned >= -1)) for task, s in series.items()]
     needed = "a probe of a task both before and while a later one is learned"
     return mean_of_measured(np.concatenate([np.empty(0), *gaps]), needed)
 
@@ -29,8 +29,8 @@ def recovery(
 ) -> int | None:
     """Count the steps from the switch until a share of the accuracy before it is regained.
 
-    0 where it was never lost; None where, after the lowest point, it is not regained while
-    task `switch` is learned.
+    Return 0 if it was never lost, and None if it is not regained after the lowest point while task
+    `switch` is learned.
 
     Args:
         series: of a task before `switch`.
@@ -50,7 +50,7 @@ def recovery(
 
 
 def _gaps(task: int, series: Series) -> Floats:
-    """Stability gaps (K,) of a task at every later switch: those of `stability_gap`, at once."""
+    """Return the stability gaps (K,) of a task at every later switch, all at once."""
     if not len(series.step):
         return np.empty(0)
     switch, start = np.unique(series.learned, return_index=True)
@@ -60,7 +60,7 @@ def _gaps(task: int, series: Series) -> Floats:
 
 
 def _sides(series: Series, switch: int) -> tuple[Series, Series]:
-    """What was measured before a switch and while the task after it was learned."""
+    """Split a series into before a switch and while the task after it was learned."""
     before = series.where(series.learned < switch)
     during = series.where(series.learned == switch)
     if not (len(before.step) and len(during.step)):

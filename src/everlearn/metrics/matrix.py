@@ -1,4 +1,4 @@
-"""The task matrix: how many of each task's test images were right after learning each task."""
+"""The task matrix: correct answers on each task after learning each task."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everlearn.metrics.measured import Floats, Ints
 from everlearn.metrics.proportion import share
-from everlearn.metrics.rows import Floats, Ints, Row, of_kind
+from everlearn.rows import Row, TestRow, WithinTaskRow, of_kind
 
 
 class Table(NamedTuple):
@@ -18,19 +19,19 @@ class Table(NamedTuple):
     Attributes:
         learned: (L,) rising; -1 is before any learning.
         tested: (T,) rising.
-        right: (L, T).
+        correct: (L, T).
         total: (L, T), 0 where not measured.
     """
 
     learned: Ints
     tested: Ints
-    right: Ints
+    correct: Ints
     total: Ints
 
     @property
     def accuracy(self) -> Floats:
         """R of shape (L, T), NaN where not measured."""
-        return share(self.right, self.total)
+        return share(self.correct, self.total)
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -39,29 +40,30 @@ class Table(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Accuracy over all tasks learned so far, one entry a measured moment.
+    """Accuracy over all tasks learned so far, one entry for each measured moment.
 
     Attributes:
         learned: (L,) rising, from 0 on.
-        right: (L,) pooled over the tasks tested.
-        total: (L,) likewise.
+        correct: (L,) summed over the tasks tested.
+        total: (L,) summed over the tasks tested.
         accuracy: (L,) mean of the tasks' accuracies, NaN where none was measured.
     """
 
     learned: Ints
-    right: Ints
+    correct: Ints
     total: Ints
     accuracy: Floats
 
 
-def table(rows: Iterable[Row], kind: str = "test") -> Table:
-    """Gather the test rows; of two rows for one pair of tasks the later one holds.
+def table(rows: Iterable[Row], row_type: type[TestRow] | type[WithinTaskRow] = TestRow) -> Table:
+    """Gather the test rows; of two rows for one pair of tasks the later counts.
 
     Args:
-        kind: "test", or "within" for answers among the classes of the task alone.
+        row_type: WithinTaskRow for answers restricted to the classes of the tested task.
     """
     counts = {
-        (row["learned"], row["tested"]): (row["right"], row["total"]) for row in of_kind(rows, kind)
+        (row["learned"], row["tested"]): (row["correct"], row["total"])
+        for row in of_kind(rows, row_type)
     }
     pairs = np.array(list(counts), np.int64).reshape(-1, 2)
     learned, at_row = np.unique(pairs[:, 0], return_inverse=True)
@@ -79,9 +81,10 @@ def curve(rows: Iterable[Row]) -> Curve:
 def pooled(table: Table) -> Curve:
     """Pool a table's entries of the tasks learned so far, for every measured moment."""
     counted = table.seen & (table.total > 0)
-    right, total = (np.where(counted, c, 0).sum(axis=1) for c in (table.right, table.total))
+    correct = np.where(counted, table.correct, 0).sum(axis=1)
+    total = np.where(counted, table.total, 0).sum(axis=1)
     sums = np.where(counted, table.accuracy, 0.0).sum(axis=1)
     count = counted.sum(axis=1)
     means = np.divide(sums, count, out=np.full(len(count), np.nan), where=count > 0)
     later = table.learned >= 0
-    return Curve(table.learned[later], right[later], total[later], means[later])
+    return Curve(table.learned[later], correct[later], total[later], means[later])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from everlearn.metrics.rows import Row, of_kind
+from everlearn.rows import OneShotRow, Row, of_kind
 
 
 class Setting(NamedTuple):
@@ -14,7 +14,7 @@ class Setting(NamedTuple):
     Attributes:
         mode: standard, among the new classes alone, or generalised, among all.
         factors: grid or continuous.
-        classes: how many new ones.
+        classes: number of new classes.
     """
 
     mode: str
@@ -23,16 +23,16 @@ class Setting(NamedTuple):
 
 
 class Count(NamedTuple):
-    """So many of so many were right."""
+    """Correct answers out of all answers."""
 
-    right: int
+    correct: int
     total: int
 
 
 def one_shot(rows: Iterable[Row]) -> dict[Setting, Count]:
     """Take the last one-shot row of every setting."""
     found = {
-        Setting(row["mode"], row["factors"], row["classes"]): Count(row["right"], row["total"])
-        for row in of_kind(rows, "one-shot")
+        Setting(row["mode"], row["factors"], row["classes"]): Count(row["correct"], row["total"])
+        for row in of_kind(rows, OneShotRow)
     }
     return dict(sorted(found.items()))

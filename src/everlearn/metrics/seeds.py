@@ -1,17 +1,18 @@
-"""Several seeds: their spread, and two methods compared over the same ones."""
+"""Several seeds: their spread, and two methods compared over the same seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from scipy import special
 
-from everlearn.border import check_finite, check_number
-from everlearn.metrics import student
-from everlearn.metrics.rows import Floats
+from everlearn.core.validate import check_finite, check_number
+from everlearn.metrics.measured import Floats
 
-MOST = 40  # seeds whose signs can all be flipped: 2^20 sums a half
+MAX_SEEDS = 40  # for which all choices of signs can be enumerated: 2^20 sums for each half
+Number = TypeVar("Number", float, Floats)
 
 
 class Spread(NamedTuple):
@@ -39,14 +40,22 @@ class Comparison(NamedTuple):
 
 
 def aggregate(values: Collection[float], confidence: float = 0.95) -> Spread:
-    """Sum up one number a seed, of two seeds or more."""
+    """Summarise one number for each of two seeds or more."""
     check_number(confidence, "confidence", 0.0, 1 - 1e-12)
     array = np.array([check_finite(value, "a seed's value") for value in values])
-    if len(array) < 2:
-        raise ValueError(f"a spread needs 2 seeds or more, found {len(array)}; run more seeds")
-    mean, sd, count = float(array.mean()), float(array.std(ddof=1)), len(array)
-    half = student.margin(sd, count, confidence)
+    count = len(array)
+    if count < 2:
+        raise ValueError(f"a spread needs 2 seeds or more, found {count}; run more seeds")
+    mean = float(array.mean())
+    sd = float(array.std(ddof=1))
+    half = half_width(sd, count, confidence)
     return Spread(mean, sd, mean - half, mean + half, count)
+
+
+def half_width(sd: Number, count: int, confidence: float = 0.95) -> Number:
+    """Return half of Student's interval for the mean of `count` values with deviation `sd` (n - 1)."""
+    scale: float = special.stdtrit(count - 1, (1 + confidence) / 2) / count**0.5
+    return scale * sd
 
 
 def compare(
@@ -56,13 +65,13 @@ def compare(
 
     Args:
         first: seed -> number.
-        second: likewise, for the same seeds.
+        second: seed -> number, for the same seeds.
     """
     if first.keys() != second.keys():
         found = f"{sorted(first)} and {sorted(second)}"
         raise ValueError(f"both methods must have run the same seeds, found {found}")
-    if len(first) > MOST:
-        raise ValueError(f"a comparison takes up to {MOST} seeds, found {len(first)}")
+    if len(first) > MAX_SEEDS:
+        raise ValueError(f"a comparison takes up to {MAX_SEEDS} seeds, found {len(first)}")
     differences = np.array([first[seed] - second[seed] for seed in sorted(first)], np.float64)
     spread = aggregate(differences.tolist(), confidence)
     return Comparison(spread, _t_test(spread), _sign_flip(differences))
@@ -71,13 +80,16 @@ def compare(
 def _t_test(spread: Spread) -> float:
     if spread.sd == 0:
         return 1.0 if spread.mean == 0 else 0.0
-    return student.two_sided(spread.mean / spread.sd * spread.seeds**0.5, spread.seeds - 1)
+    t = spread.mean / spread.sd * spread.seeds**0.5
+    return 2 * float(special.stdtr(spread.seeds - 1, -abs(t)))
 
 
 def _sign_flip(differences: Floats) -> float:
-    """Share of all 2^n choices of signs whose sum is as far from 0 as the one found."""
+    """Return the share of all 2^n choices of signs with a sum as far from 0 as the one found."""
+    # Meet in the middle: every sum is one of the first half plus one of the second.
     half = len(differences) // 2
-    left, right = _signed_sums(differences[:half]), np.sort(_signed_sums(differences[half:]))
+    left = _signed_sums(differences[:half])
+    right = np.sort(_signed_sums(differences[half:]))
     # Sums that are equal on paper may differ in their last bits.
     far = abs(differences.sum()) - 1e-9 * abs(differences).sum()
     over = len(right) - np.searchsorted(right, far - left, "left")

@@ -1,6 +1,6 @@
-"""Stability while training: the worst that happened to earlier tasks (De Lange et al. 2023).
+"""Stability while training: worst-case accuracies of earlier tasks (De Lange et al. 2023).
 
-Minima over small subsets are biased low: give the subset's size beside them.
+Minima over small subsets are biased low: report the size of the subset with them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from everlearn.border import check_whole
+from everlearn.core.validate import check_int
+from everlearn.metrics.measured import NotMeasuredError, mean_of_measured
 from everlearn.metrics.probes import Series
-from everlearn.metrics.rows import NotMeasuredError, mean_of_measured
 
 
 def min_accuracy(series: Mapping[int, Series], ends: Mapping[int, int]) -> float:
@@ -26,16 +26,16 @@ def min_accuracy(series: Mapping[int, Series], ends: Mapping[int, int]) -> float
 def worst_case_accuracy(series: Mapping[int, Series], ends: Mapping[int, int]) -> float:
     """Average the current task's last accuracy with the earlier tasks' minima (WC-ACC)."""
     current = _current(series)
-    own = [
+    last = [
         s.where(s.learned == current).accuracy[-1:] for task, s in series.items() if task == current
     ]
     needed = "a probe of the current task or of an earlier one since its end"
-    return mean_of_measured(np.concatenate([*own, _minima(series, ends)]), needed)
+    return mean_of_measured(np.concatenate([*last, _minima(series, ends)]), needed)
 
 
 def learning_curve_area(series: Mapping[int, Series], beta: int = 10) -> float:
-    """Average each task's first beta accuracies while learning it, or all where they are fewer."""
-    check_whole(beta, "beta", 1, 2**31)
+    """Average each task's first `beta` accuracies while learning it, or all if they are fewer."""
+    check_int(beta, "beta", 1, 2**31)
     starts = [s.where(s.learned == task).accuracy[:beta] for task, s in series.items()]
     means = [values.mean() for values in starts if len(values)]
     return mean_of_measured(means, "a probe of a task while it was learned")

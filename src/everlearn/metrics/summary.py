@@ -1,19 +1,20 @@
-"""One run as one line of a table."""
+"""The summary of one run: a line of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from everlearn.metrics.all_classes import all_classes, final_accuracy, mean_accuracy
 from everlearn.metrics.cost import cost
 from everlearn.metrics.gap import mean_stability_gap
 from everlearn.metrics.matrix import Table, pooled, table
+from everlearn.metrics.measured import NotMeasuredError
 from everlearn.metrics.one_shot import one_shot
 from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, oscr
 from everlearn.metrics.paper_curve import paper_area, paper_curve
 from everlearn.metrics.probes import ends_of_tasks, probes
 from everlearn.metrics.proportion import wilson
-from everlearn.metrics.rows import NotMeasuredError, Row, of_kind
 from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
 from everlearn.metrics.theta import theta_errors
 from everlearn.metrics.transfer import (
@@ -24,27 +25,27 @@ from everlearn.metrics.transfer import (
     learning_accuracy,
     stream_average,
 )
-from everlearn.metrics.whole import average_share, final_share, whole
 from everlearn.metrics.windows import windowed_forgetting, windowed_plasticity
+from everlearn.rows import OpenSetRow, Row, WithinTaskRow, of_kind
 
-Line = dict[str, float | int | None]
+Summary = dict[str, float | int | None]
 Source = TypeVar("Source")
 Result = TypeVar("Result")
 
 
-def summarise(rows: Iterable[Row], costs: Iterable[Row] = ()) -> Line:
-    """Sum a run up; None stands for what was not measured.
+def summarise(rows: Iterable[Row], costs: Iterable[Row] = ()) -> Summary:
+    """Compute all metrics of a run by name; None for what was not measured.
 
     Args:
         rows: of all kinds.
-        costs: task rows, where they are kept apart from the others.
+        costs: task rows, if they are kept apart from the others.
     """
     everything = [*rows, *costs]
-    parts = (_matrix, _whole, _stability, _cost, _theta, _one_shot, _open_set)
+    parts = (_matrix, _all_classes, _stability, _cost, _theta, _one_shot, _open_set)
     return {name: value for part in parts for name, value in part(everything).items()}
 
 
-def _matrix(rows: list[Row]) -> Line:
+def _matrix(rows: list[Row]) -> Summary:
     matrix = table(rows)
     low, high = _bounds(matrix)
     return {
@@ -57,31 +58,32 @@ def _matrix(rows: list[Row]) -> Line:
         "backward_transfer": _or_none(backward_transfer, matrix),
         "forward_transfer": _or_none(forward_transfer, matrix),
         "stream_average": _or_none(stream_average, matrix),
-        "within_accuracy": _or_none(average_accuracy, table(rows, "within")),
+        "within_task_accuracy": _or_none(average_accuracy, table(rows, WithinTaskRow)),
     }
 
 
 def _bounds(matrix: Table) -> tuple[float | None, float | None]:
-    """Wilson's interval of the last counts, pooled over the tasks learned."""
+    """Return Wilson's interval of the last counts, pooled over the tasks learned."""
     points = pooled(matrix)
-    if not points.total[-1:].any():
+    if not len(points.total) or points.total[-1] == 0:
         return None, None
-    low, high = wilson(points.right[-1], points.total[-1])
+    low, high = wilson(points.correct[-1], points.total[-1])
     return float(low), float(high)
 
 
-def _whole(rows: list[Row]) -> Line:
-    found = whole(rows)
+def _all_classes(rows: list[Row]) -> Summary:
+    found = all_classes(rows)
     return {
-        "whole_accuracy": _or_none(final_share, found.accuracy),
-        "whole_average": _or_none(average_share, found.accuracy),
-        "met_accuracy": _or_none(final_share, found.met_accuracy),
-        "met_average": _or_none(average_share, found.met_accuracy),
+        "all_classes_accuracy": _or_none(final_accuracy, found.accuracy),
+        "all_classes_average": _or_none(mean_accuracy, found.accuracy),
+        "seen_classes_accuracy": _or_none(final_accuracy, found.seen_accuracy),
+        "seen_classes_average": _or_none(mean_accuracy, found.seen_accuracy),
     }
 
 
-def _stability(rows: list[Row]) -> Line:
-    series, ends = probes(rows), ends_of_tasks(rows)
+def _stability(rows: list[Row]) -> Summary:
+    series = probes(rows)
+    ends = ends_of_tasks(rows)
     return {
         "min_accuracy": _or_none(lambda s: min_accuracy(s, ends), series),
         "worst_case_accuracy": _or_none(lambda s: worst_case_accuracy(s, ends), series),
@@ -92,53 +94,54 @@ def _stability(rows: list[Row]) -> Line:
     }
 
 
-def _cost(rows: list[Row]) -> Line:
-    spent = _or_none(cost, rows)
+def _cost(rows: list[Row]) -> Summary:
+    total = _or_none(cost, rows)
     return {
-        "steps": spent and spent.steps,
-        "seconds": spent and spent.seconds,
-        "evaluation_seconds": spent and spent.evaluation_seconds,
-        "images_per_second": spent and spent.images_per_second,
-        "bytes": spent and spent.total_bytes,
-        "peak_memory": spent and spent.peak_memory,
-        "parameters": spent and spent.parameters,
+        "steps": total and total.steps,
+        "seconds": total and total.seconds,
+        "evaluation_seconds": total and total.evaluation_seconds,
+        "images_per_second": total and total.images_per_second,
+        "bytes": total and total.total_bytes,
+        "peak_memory": total and total.peak_memory,
+        "parameters": total and total.parameters,
     }
 
 
-def _theta(rows: list[Row]) -> Line:
-    met, new = theta_errors(rows), theta_errors(rows, new=True)
+def _theta(rows: list[Row]) -> Summary:
+    seen = theta_errors(rows)
     named = {
-        "theta_rmse": met.every,
-        "theta_linear_rmse": met.linear,
-        "theta_translation_rmse": met.translation,
-        "new_theta_rmse": new.every,
+        "theta_rmse": seen.overall,
+        "theta_linear_rmse": seen.linear,
+        "theta_translation_rmse": seen.translation,
+        "new_theta_rmse": theta_errors(rows, new=True).overall,
     }
     return {name: float(values[-1]) for name, values in named.items() if len(values)}
 
 
-def _one_shot(rows: list[Row]) -> Line:
+def _one_shot(rows: list[Row]) -> Summary:
     return {
-        f"one_shot_{mode}_{factors}_{classes}": count.right / count.total if count.total else None
+        f"one_shot_{mode}_{factors}_{classes}": count.correct / count.total if count.total else None
         for (mode, factors, classes), count in one_shot(rows).items()
     }
 
 
-def _open_set(rows: list[Row]) -> Line:
-    found = of_kind(rows, "open-set")
+def _open_set(rows: list[Row]) -> Summary:
+    found = of_kind(rows, OpenSetRow)
     if not found:
         return {}
-    known, unknown = found[-1]["known"], found[-1]["unknown"]
+    known = found[-1]["known"]
+    unknown = found[-1]["unknown"]
     return {
         "open_set_auroc": auroc(known, unknown),
         "open_set_average_precision": average_precision(known, unknown),
         "open_set_fpr_at_95_tpr": fpr_at_tpr(known, unknown),
-        "open_set_oscr": oscr(known, unknown, found[-1]["right"]),
+        "open_set_oscr": oscr(known, unknown, found[-1]["correct"]),
         "open_set_paper_area": paper_area(paper_curve(known, unknown)),
     }
 
 
-def _or_none(number: Callable[[Source], Result], source: Source) -> Result | None:
+def _or_none(metric: Callable[[Source], Result], source: Source) -> Result | None:
     try:
-        return number(source)
+        return metric(source)
     except NotMeasuredError:
         return None

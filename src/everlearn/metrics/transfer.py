@@ -1,6 +1,6 @@
-"""Numbers of the task matrix: accuracy, forgetting, transfer (Lopez-Paz and Ranzato 2017).
+"""Metrics of the task matrix: accuracy, forgetting, transfer (Lopez-Paz and Ranzato 2017).
 
-Where only some entries were measured, the tasks that have the needed ones count.
+If only some entries were measured, the tasks with the needed entries count.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from everlearn.metrics.matrix import Table, pooled
-from everlearn.metrics.rows import Floats, NotMeasuredError, mean_of_measured
+from everlearn.metrics.measured import Floats, NotMeasuredError, mean_of_measured
 
 
 def average_accuracy(table: Table) -> float:
@@ -29,7 +29,7 @@ def stream_average(table: Table) -> float:
 
 
 def backward_transfer(table: Table) -> float:
-    """Average what later tasks added to earlier ones: mean_{i<T} (R_Ti - R_ii)."""
+    """Average the gains of earlier tasks from later ones: mean_{i<T} (R_Ti - R_ii)."""
     last = last_learned(table)
     gain = _after(table, last) - _relative(table, 0)
     needed = f"an earlier task's accuracy both right after learning it and after task {last}"
@@ -37,7 +37,7 @@ def backward_transfer(table: Table) -> float:
 
 
 def forward_transfer(table: Table) -> float:
-    """Average what earlier tasks gave to the next one: mean_{i>=2} (R_{i-1,i} - b_i)."""
+    """Average the gains of the next task from earlier ones: mean_{i>=2} (R_{i-1,i} - b_i)."""
     gain = _relative(table, 1) - _after(table, -1)
     needed = "a task's accuracy both before any learning and right before learning it"
     return mean_of_measured(gain[table.tested >= 1], needed)
@@ -57,20 +57,20 @@ def forgetting(table: Table, include_last: bool = False) -> float:
 
 
 def last_learned(table: Table) -> int:
-    """The last task after which something was tested."""
+    """Return the last task after which something was tested."""
     if not np.any(table.learned >= 0):
         raise NotMeasuredError("no test row was made after learning a task; test after one")
     return int(table.learned[-1])
 
 
 def _after(table: Table, learned: int) -> Floats:
-    """Accuracies (T,) after learning one task, NaN where not measured."""
+    """Return the accuracies (T,) after learning one task, NaN where not measured."""
     found = table.accuracy[table.learned == learned]
     return found[0] if len(found) else np.full(len(table.tested), np.nan)
 
 
 def _relative(table: Table, before: int) -> Floats:
-    """Accuracies (T,) after learning the task itself, or so many tasks before."""
+    """Return the accuracies (T,) after learning the task itself, or `before` tasks earlier."""
     values = np.full(len(table.tested), np.nan)
     moments = table.learned + before
     _, rows, columns = np.intersect1d(moments, table.tested, return_indices=True)
@@ -79,7 +79,7 @@ def _relative(table: Table, before: int) -> Floats:
 
 
 def _best_before(table: Table, last: int) -> Floats:
-    """Best accuracies (T,) before the last task, of the tasks measured since they were learned."""
+    """Return the best accuracies (T,) before the last task, NaN for tasks not measured since learned."""
     earlier = ((table.learned >= 0) & (table.learned < last))[:, None] & (table.total > 0)
     best = np.where(earlier, table.accuracy, -1.0).max(axis=0, initial=-1.0)
     return np.where((earlier & table.seen).any(axis=0), best, np.nan)

@@ -6,48 +6,45 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.ndimage import maximum_filter1d
 
-from everlearn.border import check_whole
+from everlearn.core.validate import check_int
+from everlearn.metrics.measured import Floats, mean_of_measured
 from everlearn.metrics.probes import Series
-from everlearn.metrics.rows import Floats, mean_of_measured
 
 
 def windowed_forgetting(series: Mapping[int, Series], window: int) -> float:
-    """Average over the tasks, the current one too, their largest falls (WF)."""
-    falls = [largest_fall(values, window) for values in _lives(series)]
+    """Average the largest falls of all tasks, including the current one (WF)."""
+    falls = [largest_fall(values, window) for values in _since_learned(series)]
     return mean_of_measured(falls, "a probe of a task while or after it was learned")
 
 
 def windowed_plasticity(series: Mapping[int, Series], window: int) -> float:
-    """Average over the tasks, the current one too, their largest rises (WP)."""
-    rises = [largest_rise(values, window) for values in _lives(series)]
+    """Average the largest rises of all tasks, including the current one (WP)."""
+    rises = [largest_rise(values, window) for values in _since_learned(series)]
     return mean_of_measured(rises, "a probe of a task while or after it was learned")
 
 
 def largest_fall(values: ArrayLike, window: int) -> float:
-    """Find the largest fall within so many consecutive values; 0 where they never fall."""
-    check_whole(window, "window", 2, 2**31)
+    """Return the largest fall within `window` consecutive values; 0 if they never fall."""
+    check_int(window, "window", 2, 2**31)
     array = np.asarray(values, np.float64)
-    return float((_running_max(array, window) - array).max(initial=0.0))
+    if not len(array):
+        return 0.0
+    size = min(window, len(array))
+    # A window that ends at each value: shifted by half its size to the left.
+    highest = maximum_filter1d(array, size, mode="nearest", origin=(size - 1) // 2)
+    return float((highest - array).max(initial=0.0))
 
 
 def largest_rise(values: ArrayLike, window: int) -> float:
-    """Find the largest rise within so many consecutive values; 0 where they never rise."""
+    """Return the largest rise within `window` consecutive values; 0 if they never rise."""
     return largest_fall(-np.asarray(values, np.float64), window)
 
 
-def _running_max(values: Floats, window: int) -> Floats:
-    """Maximum of each value and the window - 1 before it, by doubling the reach."""
-    best, reach = values.copy(), 1
-    while reach < min(window, len(values)):
-        shift = min(reach, window - reach)
-        best[shift:] = np.maximum(best[shift:], best[:-shift])
-        reach += shift
-    return best
-
-
-def _lives(series: Mapping[int, Series]) -> list[Floats]:
+def _since_learned(series: Mapping[int, Series]) -> list[Floats]:
+    """Return each task's accuracies since it began to be learned."""
     # Task 0 begins with the evaluation before the first step. For later tasks that one lies far
     # back and is no neighbour of the next.
-    lives = [s.where((s.learned >= task) | (task == 0)).accuracy for task, s in series.items()]
-    return [values for values in lives if len(values)]
+    accuracies = [s.where((s.learned >= task) | (task == 0)).accuracy for task, s in series.items()]
+    return [values for values in accuracies if len(values)]

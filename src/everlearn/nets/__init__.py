@@ -1,30 +1,5 @@
-"""Nets by their names, and the fast way to train them."""
+"""Network architectures, built by name with `build_net`."""
 
-from __future__ import annotations
+from everlearn.nets.build import NETS, build_net
 
-from collections.abc import Callable
-
-from torch import nn
-
-from everlearn.nets.convnet import ConvNet
-from everlearn.nets.mlp import MLP
-from everlearn.nets.resnet import ResNet18
-from everlearn.nets.seeded import seeded
-
-Builder = Callable[[int, int, int], nn.Module]
-
-NETS: dict[str, Builder] = {
-    "resnet18": lambda channels, outputs, size: ResNet18(channels, outputs),
-    "resnet18-small": lambda channels, outputs, size: ResNet18(channels, outputs, "small"),
-    "convnet": lambda channels, outputs, size: ConvNet(channels, outputs, size),
-    "convnet-pooled": lambda channels, outputs, size: ConvNet(channels, outputs, size, pooled=True),
-    "mlp": lambda channels, outputs, size: MLP(channels * size * size, outputs),
-}
-
-
-def build_net(name: str, channels: int, outputs: int, size: int, seed: int) -> nn.Module:
-    """Build a net whose weights follow from the seed; torch's own generator is left as it was."""
-    if name not in NETS:
-        raise ValueError(f"unknown net {name!r}; known: {', '.join(NETS)}")
-    with seeded(seed):
-        return NETS[name](channels, outputs, size)
+__all__ = ["NETS", "build_net"]

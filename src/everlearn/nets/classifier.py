@@ -1,4 +1,4 @@
-"""A net with one output a class, which answers among the classes it has met."""
+"""A net with one output per class, which predicts among the classes seen so far."""
 
 from __future__ import annotations
 
@@ -9,56 +9,62 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from everlearn.nets import fast
+from everlearn.nets.precision import eval_mode, forward_pass, to_device
 
 
 class Classifier:
-    """Logits over all classes there will be; the head is allocated once.
+    """Logits over all classes of a stream; the head is allocated once.
 
     Args:
         classes: the ids of all classes, without gaps.
+
+    Attributes:
+        seen: (classes,) which classes were added so far.
     """
 
     def __init__(self, net: nn.Module, classes: range, device: str) -> None:
-        """Start without having met a class."""
-        self.net, self.classes = fast.place(net, device), classes
-        self.met = torch.zeros(len(classes), dtype=torch.bool, device=device)
+        """Start without a class."""
+        self.net = to_device(net, device)
+        self.classes = classes
+        self.seen = torch.zeros(len(classes), dtype=torch.bool, device=device)
 
-    def meet(self, classes: Sequence[int]) -> None:
-        """Let answers be these classes, too."""
-        self.met |= self._mask(classes)
+    def add_classes(self, classes: Sequence[int]) -> None:
+        """Mark classes as seen, so that they can be predicted."""
+        self.seen |= self._mask(classes)
 
-    def unit(self, labels: Tensor) -> Tensor:
-        """The output that stands for each class."""
+    def targets(self, labels: Tensor) -> Tensor:
+        """The output of each global class id."""
         return labels - self.classes.start
 
     def logits(self, images: Tensor) -> Tensor:
         """(B, classes)."""
-        return fast.forward(self.net, images)
+        return forward_pass(self.net, images)
 
-    def loss(self, logits: Tensor, units: Tensor, unmet: bool) -> Tensor:
-        """Mean cross-entropy, over all classes or, without the unmet, over those met so far."""
-        return cross_entropy(logits if unmet else logits.masked_fill(~self.met, -torch.inf), units)
+    def loss(self, logits: Tensor, targets: Tensor, include_unseen: bool) -> Tensor:
+        """Mean cross-entropy over the seen classes or, with `include_unseen`, over all classes."""
+        return cross_entropy(
+            logits if include_unseen else logits.masked_fill(~self.seen, -torch.inf), targets
+        )
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest logit of those met, or asked for; -1 when there is none."""
-        with fast.evaluating(self.net):
-            return self.choose(self.logits(images), among)
+        """Predict the seen class, or the class in `among`, with the largest logit; -1 if there is none."""
+        with eval_mode(self.net):
+            return self.classify(self.logits(images), among)
 
-    def choose(self, logits: Tensor, among: Sequence[int] | None = None) -> Tensor:
-        """Name the class with the largest of these logits, likewise."""
-        allowed = self.met if among is None else self._mask(among)
+    def classify(self, logits: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Predict from logits (B, classes), as `predict` does from images."""
+        allowed = self.seen if among is None else self._mask(among)
         best = logits.masked_fill(~allowed, -torch.inf).argmax(1)
         return torch.where(allowed.any(), best + self.classes.start, -1)
 
     def state(self) -> dict[str, Any]:
-        """Weights, and which classes were met."""
-        return {"net": dict(self.net.state_dict()), "met": self.met}
+        """The weights and the seen classes."""
+        return {"net": dict(self.net.state_dict()), "seen": self.seen}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Restore a state."""
         self.net.load_state_dict(state["net"])
-        self.met.copy_(state["met"])
+        self.seen.copy_(state["seen"])
 
     def _mask(self, classes: Sequence[int]) -> Tensor:
         unknown = [label for label in classes if label not in self.classes]
@@ -69,4 +75,4 @@ class Classifier:
             )
         mask = torch.zeros(len(self.classes), dtype=torch.bool)
         mask[[label - self.classes.start for label in classes]] = True
-        return mask.to(self.met.device)
+        return mask.to(self.seen.device)

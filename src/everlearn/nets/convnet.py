@@ -1,4 +1,4 @@
-"""A small convolutional net for CPUs: four convolutions, flat (for maps) or pooled (for classes)."""
+"""A small convolutional net for CPUs: four convolutions, flattened (for maps) or pooled (for classes)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from math import prod
 
 from torch import Tensor, nn
 
-from everlearn.nets.head import Head
-from everlearn.nets.norm import Norm
-from everlearn.nets.renorm import Renorm
+from everlearn.nets.layers.head import Head
+from everlearn.nets.layers.norm import Norm
+from everlearn.nets.layers.renorm import Renorm
 
 WIDTHS = (32, 64, 128, 128)
-FLAT_STRIDES, POOLED_STRIDES = (2, 2, 2, 1), (1, 2, 2, 1)
+FLAT_STRIDES = (2, 2, 2, 1)
+POOLED_STRIDES = (1, 2, 2, 1)
 HIDDEN = 256
 
 
@@ -20,14 +21,15 @@ class ConvNet(nn.Module):
     """3 x 3 convolutions with batch normalisation and ReLU.
 
     Args:
-        pooled: take the mean over all places, which suits classes; or keep the places, which suits maps.
+        pooled: average over positions, which suits classification; otherwise keep them, which suits maps.
     """
 
     def __init__(self, channels: int, outputs: int, size: int, pooled: bool = False) -> None:
-        """Start from torch's own random weights."""
+        """Start from torch's default initialisation."""
         super().__init__()
         strides = POOLED_STRIDES if pooled else FLAT_STRIDES
-        self.layers, self.pooled = nn.Sequential(*layers(channels, WIDTHS, strides)), pooled
+        self.layers = nn.Sequential(*conv_layers(channels, WIDTHS, strides))
+        self.pooled = pooled
         self.hidden: nn.Module = nn.Identity()
         self.width = WIDTHS[-1]
         if not pooled:
@@ -38,8 +40,8 @@ class ConvNet(nn.Module):
 
     def features(self, images: Tensor) -> Tensor:
         """(B, width)."""
-        seen = self.layers(images)
-        out: Tensor = self.hidden(seen.mean((2, 3)) if self.pooled else seen.flatten(1))
+        maps = self.layers(images)
+        out: Tensor = self.hidden(maps.mean((2, 3)) if self.pooled else maps.flatten(1))
         return out
 
     def forward(self, images: Tensor) -> Tensor:
@@ -48,12 +50,18 @@ class ConvNet(nn.Module):
         return out
 
 
-def layers(
-    inside: int, widths: Sequence[int], strides: Sequence[int], norm: type[Norm | Renorm] = Norm
+def conv_layers(
+    in_channels: int,
+    widths: Sequence[int],
+    strides: Sequence[int],
+    norm: type[Norm | Renorm] = Norm,
 ) -> list[nn.Module]:
-    """3 x 3 convolutions, each with its normalisation and ReLU; one pixel in `stride` is kept."""
-    out: list[nn.Module] = []
-    for outside, stride in zip(widths, strides, strict=True):
-        out += [nn.Conv2d(inside, outside, 3, stride, 1, bias=False), norm(outside)]
-        inside = outside
-    return out
+    """3 x 3 convolutions, each with its normalisation and ReLU."""
+    layers: list[nn.Module] = []
+    for out_channels, stride in zip(widths, strides, strict=True):
+        layers += [
+            nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False),
+            norm(out_channels),
+        ]
+        in_channels = out_channels
+    return layers

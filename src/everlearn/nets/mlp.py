@@ -1,11 +1,11 @@
-"""A net of two layers, for points and other small things."""
+"""A multilayer perceptron with one hidden layer, for points and other small inputs."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from everlearn.nets.head import Head
+from everlearn.nets.layers.head import Head
 
 WIDTH = 64
 
@@ -14,7 +14,7 @@ class MLP(nn.Module):
     """Linear, ReLU, linear."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        """Start from torch's own random weights."""
+        """Start from torch's default initialisation."""
         super().__init__()
         self.hidden = nn.Linear(inputs, WIDTH)
         self.head = Head(WIDTH, outputs)

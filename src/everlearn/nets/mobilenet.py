@@ -1,7 +1,7 @@
-"""MobileNetV2 (Sandler et al. 2018, arXiv 1801.04381) at width 1, in two halves.
+"""MobileNetV2 (Sandler et al. 2018, arXiv 1801.04381) at width 1, split into two halves.
 
-Latents are what the 14th block's 3 x 3 convolution gives after its ReLU6: between 0 and 6, 576 x 4 x 4
-for images of 128 pixels. It is the last ReLU before the 4 x 4 stage, where no short cut passes by.
+Latents are the output of the 14th block's 3 x 3 convolution after its ReLU6: between 0 and 6, 576 x 4 x 4
+for images of 128 pixels. It is the last ReLU before the 4 x 4 stage that no shortcut bypasses.
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from everlearn.nets.norm import Norm
-from everlearn.nets.pool import Pool
-from everlearn.nets.renorm import Renorm
+from everlearn.nets.layers.norm import Norm
+from everlearn.nets.layers.pool import GlobalAveragePool
+from everlearn.nets.layers.renorm import Renorm
 from everlearn.nets.resnet import draw_weights
 from everlearn.nets.vit.config import IMAGENET_MEAN, IMAGENET_STD
 
 # Table 2 of the paper: expansion, channels, blocks, stride of the first.
 _STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1))
 _LAST_STAGES = ((6, 160, 2, 1), (6, 320, 1, 1))
-_FIRST, _SPLIT_INSIDE, _SPLIT_OUTSIDE = 32, 96, 160
-LATENT_CHANNELS = 6 * _SPLIT_INSIDE
+_STEM_WIDTH = 32
+_SPLIT_IN = 96  # channels into and out of the block that is split
+_SPLIT_OUT = 160
+LATENT_CHANNELS = 6 * _SPLIT_IN
 WIDTH = 1280
 _CHANNELS = (1, 3)
 
 
-class Prepare(nn.Module):
-    """Images between 0 and 1 as ImageNet's were shown to the net; grey becomes three equal channels."""
+class ImageNetNormalize(nn.Module):
+    """Standardises images from [0, 1] as for ImageNet; grey becomes three equal channels."""
 
     def __init__(self) -> None:
-        """Take ImageNet's mean and deviation of each channel."""
+        """Use ImageNet's mean and standard deviation of each channel."""
         super().__init__()
         self.mean: Tensor
         self.std: Tensor
@@ -40,24 +42,29 @@ class Prepare(nn.Module):
         return ((images - self.mean) / self.std).to(images.dtype)
 
 
-class Inverted(nn.Module):
-    """Widen, convolve each channel alone, narrow; beside a short cut where the shape stays."""
+class InvertedResidual(nn.Module):
+    """Expand, convolve depthwise, project; with a shortcut where the shape stays."""
 
     def __init__(
-        self, inside: int, outside: int, stride: int, times: int, norm: type[Norm | Renorm]
+        self,
+        in_channels: int,
+        out_channels: int,
+        stride: int,
+        expansion: int,
+        norm: type[Norm | Renorm],
     ) -> None:
-        """Bring `inside` channels to `outside`, one pixel in `stride`, through `times` as many."""
+        """Map `in_channels` to `out_channels` through `expansion` times as many."""
         super().__init__()
-        hidden = inside * times
-        wide = [] if times == 1 else bend(inside, hidden, 1, norm=norm)
-        alone = bend(hidden, hidden, 3, stride, hidden, norm=norm)
-        self.layers = nn.Sequential(*wide, *alone, *project(hidden, outside, norm))
-        self.short = stride == 1 and inside == outside
+        hidden = in_channels * expansion
+        expand = [] if expansion == 1 else conv_relu6(in_channels, hidden, 1, norm=norm)
+        depthwise = conv_relu6(hidden, hidden, 3, stride, hidden, norm=norm)
+        self.layers = nn.Sequential(*expand, *depthwise, *project(hidden, out_channels, norm))
+        self.has_shortcut = stride == 1 and in_channels == out_channels
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what the layers find to the input, or take its place."""
+        """Apply the layers, and add the input where there is a shortcut."""
         out: Tensor = self.layers(x)
-        return x + out if self.short else out
+        return x + out if self.has_shortcut else out
 
 
 def mobilenet_lower(channels: int) -> nn.Sequential:
@@ -68,42 +75,48 @@ def mobilenet_lower(channels: int) -> nn.Sequential:
             f"found {channels} channels"
         )
     hidden = LATENT_CHANNELS
-    wide, alone = bend(_SPLIT_INSIDE, hidden, 1), bend(hidden, hidden, 3, 2, hidden)
-    blocks = _blocks(_FIRST, _STAGES, Norm)
-    net = nn.Sequential(Prepare(), *bend(3, _FIRST, 3, 2), *blocks, *wide, *alone)
+    expand = conv_relu6(_SPLIT_IN, hidden, 1)
+    depthwise = conv_relu6(hidden, hidden, 3, 2, hidden)
+    blocks = _blocks(_STEM_WIDTH, _STAGES, Norm)
+    stem = conv_relu6(3, _STEM_WIDTH, 3, 2)
+    net = nn.Sequential(ImageNetNormalize(), *stem, *blocks, *expand, *depthwise)
     draw_weights(net)
     return net
 
 
 def mobilenet_upper() -> nn.Sequential:
-    """Latents to 1280 features: the rest of the 14th block, three more, and the mean over all places."""
-    blocks = _blocks(_SPLIT_OUTSIDE, _LAST_STAGES, Renorm)
-    last = bend(_LAST_STAGES[-1][1], WIDTH, 1, norm=Renorm)
-    net = nn.Sequential(*project(LATENT_CHANNELS, _SPLIT_OUTSIDE, Renorm), *blocks, *last, Pool())
+    """Latents to 1280 features: the rest of the 14th block, three more, and global average pooling."""
+    blocks = _blocks(_SPLIT_OUT, _LAST_STAGES, Renorm)
+    last = conv_relu6(_LAST_STAGES[-1][1], WIDTH, 1, norm=Renorm)
+    first = project(LATENT_CHANNELS, _SPLIT_OUT, Renorm)
+    net = nn.Sequential(*first, *blocks, *last, GlobalAveragePool())
     draw_weights(net)
     return net
 
 
-def bend(
-    inside: int, outside: int, side: int, stride: int = 1, groups: int = 1,
+def conv_relu6(
+    in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1,
     norm: type[Norm | Renorm] = Norm,
 ) -> list[nn.Module]:  # fmt: skip
-    """A convolution of `side` x `side` places, normalised and cut to 0 .. 6."""
-    conv = nn.Conv2d(inside, outside, side, stride, side // 2, groups=groups, bias=False)
-    return [conv, norm(outside, cut=False), nn.ReLU6()]
+    """A convolution, its normalisation and ReLU6."""
+    conv = nn.Conv2d(
+        in_channels, out_channels, kernel, stride, kernel // 2, groups=groups, bias=False
+    )
+    return [conv, norm(out_channels, relu=False), nn.ReLU6()]
 
 
-def project(inside: int, outside: int, norm: type[Norm | Renorm]) -> list[nn.Module]:
-    """A convolution of single places, normalised but not cut."""
-    return [nn.Conv2d(inside, outside, 1, bias=False), norm(outside, cut=False)]
+def project(in_channels: int, out_channels: int, norm: type[Norm | Renorm]) -> list[nn.Module]:
+    """A 1 x 1 convolution and its normalisation, without an activation."""
+    return [nn.Conv2d(in_channels, out_channels, 1, bias=False), norm(out_channels, relu=False)]
 
 
 def _blocks(
-    inside: int, stages: tuple[tuple[int, int, int, int], ...], norm: type[Norm | Renorm]
+    in_channels: int, stages: tuple[tuple[int, int, int, int], ...], norm: type[Norm | Renorm]
 ) -> list[nn.Module]:
     blocks: list[nn.Module] = []
-    for times, outside, count, stride in stages:
+    for expansion, width, count, stride in stages:
         for number in range(count):
-            blocks.append(Inverted(inside, outside, stride if number == 0 else 1, times, norm))
-            inside = outside
+            stride = stride if number == 0 else 1
+            blocks.append(InvertedResidual(in_channels, width, stride, expansion, norm))
+            in_channels = width
     return blocks

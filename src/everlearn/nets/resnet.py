@@ -6,48 +6,48 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from everlearn.nets.head import Head
-from everlearn.nets.norm import Norm
-from everlearn.nets.renorm import Renorm
-from everlearn.nets.stem import Stem
+from everlearn.nets.layers.head import Head
+from everlearn.nets.layers.norm import Norm
+from everlearn.nets.layers.renorm import Renorm
+from everlearn.nets.layers.stem import Stem
 
 WIDTHS = (64, 128, 256, 512)
 STEMS = ("standard", "small")
 
 
 class Block(nn.Module):
-    """Two 3 x 3 convolutions beside a short cut."""
+    """A residual block: two 3 x 3 convolutions and a shortcut."""
 
     def __init__(
-        self, inside: int, outside: int, stride: int, norm: type[Norm | Renorm] = Norm
+        self, in_channels: int, out_channels: int, stride: int, norm: type[Norm | Renorm] = Norm
     ) -> None:
-        """Bring `inside` channels to `outside`, one pixel in `stride`."""
+        """Map `in_channels` to `out_channels`, with a stride in the first convolution."""
         super().__init__()
-        self.first = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
-        self.first_norm = norm(outside)
-        self.second = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
-        self.second_norm = norm(outside)
-        self.short: nn.Module = nn.Identity()
-        if stride != 1 or inside != outside:
-            narrow = nn.Conv2d(inside, outside, 1, stride, bias=False)
-            self.short = nn.Sequential(narrow, norm(outside, cut=False))
+        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+        self.norm1 = norm(out_channels)
+        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
+        self.norm2 = norm(out_channels)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or in_channels != out_channels:
+            projection = nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
+            self.shortcut = nn.Sequential(projection, norm(out_channels, relu=False))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what the convolutions find to the input."""
-        inner = self.first_norm(self.first(x))
-        out: Tensor = self.second_norm(self.second(inner), self.short(x))
+        """Add the output of the convolutions to the shortcut."""
+        hidden = self.norm1(self.conv1(x))
+        out: Tensor = self.norm2(self.conv2(hidden), self.shortcut(x))
         return out
 
 
 class ResNet18(nn.Module):
-    """Eight blocks, the mean over all places, one linear layer.
+    """A stem, eight residual blocks, global average pooling and a linear layer.
 
     Args:
-        stem: "standard" (7 x 7, one pixel in two, then a pool) or "small" (3 x 3, for small images).
+        stem: "standard" (7 x 7 of stride 2, then a pool) or "small" (3 x 3, for small images).
     """
 
     def __init__(self, channels: int, outputs: int, stem: str = "standard") -> None:
-        """Start from random weights, as He et al. 2015."""
+        """Draw weights as He et al. 2015."""
         super().__init__()
         if stem not in STEMS:
             raise ValueError(f"unknown stem {stem!r}; known: {', '.join(STEMS)}")
@@ -58,7 +58,7 @@ class ResNet18(nn.Module):
         draw_weights(self)
 
     def features(self, images: Tensor) -> Tensor:
-        """(B, 512), the mean over all places."""
+        """(B, 512), averaged over positions."""
         out: Tensor = self.blocks(self.stem(images)).mean((2, 3))
         return out
 
@@ -69,18 +69,19 @@ class ResNet18(nn.Module):
 
 
 def stages(
-    inside: int, widths: Sequence[int], stride: int = 1, norm: type[Norm | Renorm] = Norm
+    in_channels: int, widths: Sequence[int], stride: int = 1, norm: type[Norm | Renorm] = Norm
 ) -> list[Block]:
-    """Two blocks a width; the first stage keeps one pixel in `stride`, each later one one in two."""
+    """Two blocks per width; the first stage has `stride`, each later one has stride 2."""
     blocks = []
-    for outside in widths:
-        blocks += [Block(inside, outside, stride, norm), Block(outside, outside, 1, norm)]
-        inside, stride = outside, 2
+    for width in widths:
+        blocks += [Block(in_channels, width, stride, norm), Block(width, width, 1, norm)]
+        in_channels = width
+        stride = 2
     return blocks
 
 
 def draw_weights(net: nn.Module) -> None:
-    """Give the convolutions of a net random weights, as He et al. 2015."""
+    """Draw the weights of a net's convolutions as He et al. 2015."""
     for layer in net.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")

@@ -1,4 +1,4 @@
-"""Random weights and numbers that follow from a seed."""
+"""Torch's random numbers, determined by a seed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from contextlib import contextmanager
 
 import torch
 
-from everlearn.philox import Purpose, words
+from everlearn.core.random import Purpose, random_uint64
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Let torch draw from a seed inside; afterwards its own generator is as it was."""
+    """Seed torch's default CPU generator inside, and restore it afterwards."""
     with torch.random.fork_rng(devices=[]):
-        # torch.manual_seed would seed GPUs, too.
+        # torch.manual_seed would also seed every GPU.
         torch.default_generator.manual_seed(seed)
         yield
 
 
-def chance(seed: int, purpose: Purpose, index: int, device: str, lane: int = 0) -> torch.Generator:
-    """A generator on a device that follows from a seed, a purpose, an index (a task) and a lane."""
-    number = int(words(seed, purpose, index, lane)[0]) >> 1  # torch takes 63 bits
+def seeded_generator(
+    seed: int, purpose: Purpose, index: int, device: str, substream: int = 0
+) -> torch.Generator:
+    """Return a generator determined by a seed, a purpose, an index (a task) and a substream."""
+    number = int(random_uint64(seed, purpose, index, substream)[0]) >> 1  # torch takes 63 bits
     return torch.Generator(device).manual_seed(number)

@@ -1,4 +1,4 @@
-"""Weights by their names: whether they are those of a net, and what tells them apart."""
+"""Named weights: files, checks and digests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from everlearn.disk import write_file
+from everlearn.core.files import write_file
 
-ABOUT = "about"  # the entry of a .npz file that is no weight but a text about them, JSON
-_SHOWN = 5
+ABOUT = "about"  # the entry of a .npz file that holds a JSON text about the weights
+_MAX_NAMES = 5
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], about: dict[str, Any]) -> Path:
-    """Write weights as .npz, with what is to be said about them; the file is whole or not there."""
-    content, text = BytesIO(), json.dumps(about)
+    """Write weights, and a description of them, as .npz, atomically."""
+    content = BytesIO()
+    text = json.dumps(about)
     arrays = {name: tensor.cpu().numpy() for name, tensor in weights.items()}
     np.savez(content, allow_pickle=False, **arrays, **{ABOUT: np.array(text)})
     return write_file(path, content.getvalue())
@@ -29,27 +30,27 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], about: dict[str, Any
 def check_weights(
     expected: Mapping[str, Tensor], found: Mapping[str, Tensor], source: object, net: str
 ) -> None:
-    """Raise where a weight is missing, left over or of another shape.
+    """Raise where a weight is missing, unexpected or of another shape.
 
     Args:
-        source: where the weights were found.
-        net: what they should be of, in words.
+        source: where the weights come from.
+        net: the type of net, for the message.
     """
     missing = [name for name in expected if name not in found]
-    left = [name for name in found if name not in expected]
-    wrong = [
+    unexpected = [name for name in found if name not in expected]
+    reshaped = [
         f"{name} {tuple(found[name].shape)}, not {tuple(expected[name].shape)}"
         for name in expected
         if name in found and found[name].shape != expected[name].shape
     ]
-    parts = (("missing", missing), ("left over", left), ("of another shape", wrong))
-    told = "; ".join(f"{words}: {some(names)}" for words, names in parts if names)
-    if told:
-        raise ValueError(f"{source} does not hold the weights of one {net}; {told}")
+    problems = (("missing", missing), ("unexpected", unexpected), ("of another shape", reshaped))
+    message = "; ".join(f"{problem}: {list_some(names)}" for problem, names in problems if names)
+    if message:
+        raise ValueError(f"{source} does not hold the weights of one {net}; {message}")
 
 
 def digest(net: nn.Module) -> str:
-    """A text that no other weights have (SHA-256)."""
+    """Return the SHA-256 of a net's names, shapes and weights."""
     out = hashlib.sha256()
     for name, tensor in sorted(net.state_dict().items()):
         out.update(f"{name} {tuple(tensor.shape)}".encode())
@@ -57,8 +58,8 @@ def digest(net: nn.Module) -> str:
     return out.hexdigest()
 
 
-def some(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
-    several = list(names)
-    more = f" and {len(several) - _SHOWN} more" if len(several) > _SHOWN else ""
-    return (", ".join(several[:_SHOWN]) or "nothing") + more
+def list_some(names: Iterable[str]) -> str:
+    """List the first few names, and the number of further ones."""
+    listed = list(names)
+    more = f" and {len(listed) - _MAX_NAMES} more" if len(listed) > _MAX_NAMES else ""
+    return (", ".join(listed[:_MAX_NAMES]) or "nothing") + more

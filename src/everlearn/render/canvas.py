@@ -1,4 +1,4 @@
-"""Canvas: what an image looks like apart from its shape and factors."""
+"""Canvas: the size, colours and data type of images."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ COLORS: dict[str, Color] = {
     "brown": (165, 42, 42),
 }
 DTYPES = ("float32", "uint8")
-LARGEST = 1024
+MAX_SIZE = 1024
 
 
 def parse_color(color: object) -> Color:
-    """Read a colour: a name, "#rrggbb", or three whole numbers from 0 to 255."""
+    """Convert a colour name, "#rrggbb" or three whole numbers from 0 to 255 to levels."""
     if isinstance(color, str):
         if color in COLORS:
             return COLORS[color]
@@ -56,7 +56,7 @@ def _is_level(value: object) -> bool:
 
 
 class Levels(NamedTuple):
-    """Colours as 8-bit levels a channel: background (C,), shape (K, C), mark (K, C)."""
+    """8-bit levels of every channel: background (C,), shape (K, C), mark (K, C)."""
 
     background: NDArray[np.int32]
     shape: NDArray[np.int32]
@@ -69,12 +69,12 @@ class Canvas:
 
     Args:
         size: side in pixels.
-        channels: 1 (grey: the mean of red, green and blue) or 3.
+        channels: 1 (grey, the mean of red, green and blue) or 3 (RGB).
         background: colour behind the shape.
         colors: shape colours; the factor `color` is an index into them.
-        mark: colour of the half of the shape that shows its orientation; None draws no mark.
-        dtype: "float32" in [0, 1], or "uint8"; float images are the uint8 ones divided by 255.
-        parity: draw like the original package: whole-pixel vertices, hard edges.
+        mark: colour of the half of the shape that shows its orientation; None for no mark.
+        dtype: "uint8", or "float32" in [0, 1], which is the uint8 image divided by 255.
+        parity: render like the original package: integer vertices, no anti-aliasing.
     """
 
     size: int = 64
@@ -86,11 +86,11 @@ class Canvas:
     parity: bool = False
 
     def __post_init__(self) -> None:
-        """Check every field and turn colours into numbers."""
+        """Check every field and convert colours to levels."""
         if isinstance(self.size, bool) or not isinstance(self.size, int):
             raise TypeError(f"canvas size must be a whole number of pixels, found {self.size!r}")
-        if not 4 <= self.size <= LARGEST:
-            raise ValueError(f"canvas size must lie in 4 .. {LARGEST} pixels, found {self.size}")
+        if not 4 <= self.size <= MAX_SIZE:
+            raise ValueError(f"canvas size must lie in 4 .. {MAX_SIZE} pixels, found {self.size}")
         if (
             self.channels not in (1, 3)
             or not isinstance(self.channels, int)
@@ -113,17 +113,17 @@ class Canvas:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of an image."""
+        """(channels, height, width) of an image."""
         return self.channels, self.size, self.size
 
     @property
     def bits(self) -> int:
-        """How many bits hold a number of an image without loss: float images are whole / 255."""
+        """Bits that store a pixel without loss: 8, since float pixels are n / 255."""
         return 8
 
     @property
     def levels(self) -> Levels:
-        """The colours as levels; without a mark its level is the shape's own."""
+        """Levels of all colours; without a mark, its levels are those of the shape."""
         shape = self._channels(self.colors)
         mark = (
             shape
@@ -139,7 +139,7 @@ class Canvas:
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, colours as '#rrggbb'."""
+        """Return the fields as JSON values, colours as '#rrggbb'."""
         return {
             "size": self.size,
             "channels": self.channels,

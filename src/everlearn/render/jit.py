@@ -1,4 +1,4 @@
-"""Compile with numba, kept on disk where that can be written."""
+"""Compile with numba, with a cache on disk where the package folder is writable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numba
 
 
 def jit(function: Callable[..., Any], inline: Literal["never", "always"] = "never") -> Any:
-    """Compile a function that needs no Python objects; an install that cannot be written still works."""
+    """Compile a function without Python objects, cached on disk if possible."""
     try:
         return numba.njit(function, nogil=True, cache=True, inline=inline)
-    except RuntimeError:  # numba found no folder to write to
+    except RuntimeError:  # numba found no writable cache folder
         return numba.njit(function, nogil=True, inline=inline)

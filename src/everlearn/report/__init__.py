@@ -1,49 +1,56 @@
-"""From rows on disk to tables, figures and one page; nothing here loads a learner or torch."""
+"""From rows on disk to tables, figures and one HTML page, without loading torch or a learner."""
 
-from everlearn.report.book import write_book
-from everlearn.report.chapter import Chapter, Figure, Heading, Picture, chapter_section
-from everlearn.report.chart import Bar, Dot, draw_bars, draw_dots, draw_lines
-from everlearn.report.comparison import report
-from everlearn.report.formats import to_html, to_latex, to_markdown
-from everlearn.report.gallery import gallery
-from everlearn.report.groups import Group, group_runs
-from everlearn.report.lines import Line
-from everlearn.report.load import Finished, load_run, load_runs
-from everlearn.report.milestones import summary_table
-from everlearn.report.page import Section, write_page
-from everlearn.report.table import Table
-from everlearn.report.tables import make_tables
+from everlearn.report.charts import Bar, Dot, draw_bars, draw_dots, draw_lines
+from everlearn.report.charts.accuracy_lines import Line
+from everlearn.report.charts.gallery import gallery
+from everlearn.report.comparison import write_comparison
+from everlearn.report.experiment import (
+    ExperimentInfo,
+    ExperimentResult,
+    Figure,
+    Picture,
+    experiment_section,
+)
+from everlearn.report.loaded_run import LoadedRun
+from everlearn.report.page import Finding, Lead, Page, Section, write_page
+from everlearn.report.reproduction import Reproduction, write_report
+from everlearn.report.tables.comparison_tables import make_tables
+from everlearn.report.tables.formats import to_latex, to_markdown
+from everlearn.report.tables.groups import Group, group_runs
+from everlearn.report.tables.summary import summary_table
+from everlearn.report.tables.table import Table
 from everlearn.report.verdict import VERDICTS, Verdict, check_verdict
 
 __all__ = [
     "VERDICTS",
     "Bar",
-    "Chapter",
     "Dot",
+    "ExperimentInfo",
+    "ExperimentResult",
     "Figure",
-    "Finished",
+    "Finding",
     "Group",
-    "Heading",
+    "Lead",
     "Line",
+    "LoadedRun",
+    "Page",
     "Picture",
+    "Reproduction",
     "Section",
     "Table",
     "Verdict",
-    "chapter_section",
     "check_verdict",
     "draw_bars",
     "draw_dots",
     "draw_lines",
+    "experiment_section",
     "gallery",
     "group_runs",
-    "load_run",
-    "load_runs",
     "make_tables",
-    "report",
     "summary_table",
-    "to_html",
     "to_latex",
     "to_markdown",
-    "write_book",
+    "write_comparison",
     "write_page",
+    "write_report",
 ]

@@ -1,80 +1,87 @@
-"""One HTML page that needs nothing but itself; what comes from files is escaped."""
+"""One self-contained HTML page, rendered from the Jinja2 templates in `templates/`."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from everlearn.disk import write_file
-from everlearn.report.figure import shades
-from everlearn.report.skeleton import PAGE, SCRIPT, STYLE
+from everlearn.core.files import write_file
+from everlearn.report.charts.figure import theme_css
 
-_TYPES = {b"\x89PNG\r\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 class Section(NamedTuple):
-    """A part of the page.
+    """A section of the page.
 
     Attributes:
-        title: text; without one the section has no heading.
-        words: text.
-        body: HTML, as the functions of this package make it.
-        command: what makes it again, to be copied; none where it is empty.
-        name: what links lead to; none where it is empty.
+        anchor: id that links lead to; unique on the page.
+        text: a paragraph below the title.
+        html: trusted HTML, made by `render`.
+        command: command line that reproduces the section, with a button to copy it.
+        group: heading of the section's entry in the contents.
     """
 
     title: str
-    words: str
-    body: str
+    anchor: str
+    text: str = ""
+    html: str = ""
     command: str = ""
-    name: str = ""
+    group: str = ""
 
 
-def write_page(path: Path, title: str, sections: Iterable[Section]) -> Path:
-    """Write the page."""
-    body = "\n".join(_section(section) for section in sections)
-    page = PAGE.substitute(
-        title=escape(title), shades=shades(), style=STYLE, sections=body, script=SCRIPT
+class Finding(NamedTuple):
+    """A result in plain words, with its number shown large."""
+
+    number: str
+    text: str
+
+
+class Lead(NamedTuple):
+    """What the page opens with: one large figure, drawn for wide and for narrow screens."""
+
+    wide: str
+    narrow: str
+    caption: str
+    findings: Sequence[Finding] = ()
+
+
+class Page(NamedTuple):
+    """A page: its title, the introduction, the opening figure, the sections."""
+
+    title: str
+    intro: str
+    command: str
+    lead: Lead | None
+    sections: Sequence[Section]
+
+
+def write_page(path: Path, page: Page) -> Path:
+    """Write the page to a file."""
+    html = render("page.html.jinja", {"page": page, "theme": theme_css()})
+    return write_file(path, html.encode())
+
+
+def render(template: str, values: Mapping[str, object]) -> str:
+    """Render a template; all values are escaped unless the template marks them as safe."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise ImportError(
+            "pages need jinja2, which is missing; run: pip install 'everlearn[plot]'"
+        ) from None
+    return Environment(
+        loader=PackageLoader("everlearn.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return write_file(path, page.encode())
-
-
-def embed_svg(svg: str, caption: str = "") -> str:
-    """Put an SVG text into a figure."""
-    return _figure(f'<div class="box" tabindex="0">{svg}</div>', caption)
-
-
-def embed_picture(content: bytes, caption: str) -> str:
-    """Put the bytes of a PNG, JPEG or GIF into a figure."""
-    kinds = [kind for start, kind in _TYPES.items() if content.startswith(start)]
-    if not kinds:
-        found = bytes(content[:8])
-        raise ValueError(
-            f"pictures must be PNG, JPEG or GIF, found bytes that begin with {found!r}"
-        )
-    data = base64.b64encode(content).decode()
-    return _figure(f'<img alt="{escape(caption)}" src="data:{kinds[0]};base64,{data}">', caption)
-
-
-def command_box(command: str) -> str:
-    """Show a command with a button to copy it."""
-    return f'<div class="copy"><code>{escape(command)}</code></div>' if command else ""
-
-
-def _figure(content: str, caption: str) -> str:
-    words = f"\n<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>\n{content}{words}\n</figure>"
-
-
-def _section(section: Section) -> str:
-    mark = f' id="{escape(section.name)}"' if section.name else ""
-    parts = [
-        f"<h2{mark}>{escape(section.title)}</h2>" if section.title else "",
-        f"<p>{escape(section.words)}</p>" if section.words else "",
-        section.body,
-        command_box(section.command),
-    ]
-    return "\n".join(part for part in parts if part)

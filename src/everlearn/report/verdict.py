@@ -1,23 +1,22 @@
-"""A published statement beside our number, and what one says of the other."""
+"""A published statement beside our number, and how they compare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 VERDICTS = ("better", "equal", "worse", "not comparable")
 
 
 class Verdict(NamedTuple):
-    """How our number stands to a published one.
+    """How our number compares with a published one.
 
     Attributes:
         statement: what was published, in words.
-        published: the number there.
-        ours: the number here.
+        published: the published number.
+        ours: our number.
         verdict: one of VERDICTS.
-        why: how that follows, or what stands in the way.
+        why: the reason for the verdict, or what prevents a comparison.
     """
 
     statement: str
@@ -28,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 def check_verdict(verdict: Verdict) -> Verdict:
-    """Return a verdict, or say what is wrong with it."""
+    """Return the verdict; raise ValueError if it is not valid."""
     if verdict.verdict not in VERDICTS:
         raise ValueError(f"unknown verdict {verdict.verdict!r}; known: {', '.join(VERDICTS)}")
     if not verdict.statement:
@@ -36,20 +35,7 @@ def check_verdict(verdict: Verdict) -> Verdict:
     return verdict
 
 
-def badge(verdict: str) -> str:
-    """Show a verdict as HTML: a word, and a colour for those who see it."""
-    return f'<span class="badge {verdict.replace(" ", "-")}">{escape(verdict)}</span>'
-
-
-def verdict_list(verdicts: Sequence[Verdict]) -> str:
-    """Show verdicts as HTML that fits a phone: one block each, numbers under the statement."""
-    return "\n".join(_block(check_verdict(verdict)) for verdict in verdicts)
-
-
-def _block(verdict: Verdict) -> str:
-    facts = {"published": verdict.published, "ours": verdict.ours, "why": verdict.why}
-    pairs = (f"<dt>{name}</dt><dd>{escape(words)}</dd>" for name, words in facts.items() if words)
-    return (
-        f'<div class="verdict"><p>{badge(verdict.verdict)} {escape(verdict.statement)}</p>\n'
-        f"<dl>{''.join(pairs)}</dl></div>"
-    )
+def count_verdicts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """Count the verdicts of each kind, in the order of VERDICTS, without zeros."""
+    found = [check_verdict(verdict).verdict for verdict in verdicts]
+    return {name: found.count(name) for name in VERDICTS if name in found}

@@ -1,20 +1,20 @@
-"""Streams that have a name: benchmarks to cite in a word."""
+"""Named streams: benchmarks that can be cited by one word."""
 
 from __future__ import annotations
 
 from everlearn.factors import continuous_space
 from everlearn.render.canvas import Canvas
 from everlearn.stream.environments import Environments
-from everlearn.stream.latents import Latents
-from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
-from everlearn.stream.spec import Stream
+from everlearn.stream.scenarios.incremental import DomainIncremental, NewInstancesAndClasses
+from everlearn.stream.sprites.stream import Stream
+from everlearn.stream.synthetic.latents import Latents
 
-# "paper": 500 tasks x 10 classes x 5 values of 4 factors = 6,250 images a task, split 6000/150/100
-# (Dziadzio et al. 2023); "parity": the same in the original's resolution and hard edges;
-# "idsprites-50": 11 sessions of 50 shapes, 300 pictures each, to take latents of: all rows are training
-# rows, and what is tested on is for the stream of the latents to say. "vase-a", "vase-b": the sequences
-# of the VASE paper (Achille et al. 2018), of data that is read when a task is made; "vase-sprites": one
-# without data.
+# "paper": 500 tasks x 10 classes x 5 values of 4 factors = 6,250 images per task, split 6000/150/100
+# (Dziadzio et al. 2023). "parity": the same with the original's resolution and hard edges.
+# "idsprites-50": 11 sessions of 50 shapes with 300 images each, to extract latents from; all rows are
+# training rows, and the stream of latents chooses the test sessions. "vase-a", "vase-b": the sequences of
+# the VASE paper (Achille et al. 2018); their data are read when a task is made. "vase-sprites": a
+# sequence that needs no data.
 STREAMS: dict[str, Stream | Latents | Environments] = {
     "paper": Stream(),
     "parity": Stream(canvas=Canvas(size=224, channels=3, parity=True)),
@@ -51,7 +51,7 @@ STREAMS: dict[str, Stream | Latents | Environments] = {
 
 
 def named(name: str) -> Stream | Latents | Environments:
-    """Look a stream up by its name."""
+    """Find a stream by name."""
     if name not in STREAMS:
         raise ValueError(f"unknown stream {name!r}; known: {', '.join(STREAMS)}")
     return STREAMS[name]

@@ -1,4 +1,4 @@
-"""Task and Batch: what a learner is given. Nothing is kept that was drawn; two passes agree."""
+"""Task, Split and Batch: what a learner is given. Images are made on request and never stored."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from everlearn.core.random import Purpose, permutation
 from everlearn.factors import Factors
-from everlearn.philox import Purpose, permutation
 from everlearn.render import check_device
 
 Ints = NDArray[np.int64]
 SPLITS = ("train", "val", "test")
-# Numbers drawn at once when batches are made: 32 MB of images.
-_NUMBERS = 2**23
+# Pixels made at once while iterating over batches: 32 MB of float32 images.
+_PIXELS_AT_ONCE = 2**23
 
 
 class Batch(NamedTuple):
-    """Images with the truth about them, all on one device.
+    """Images with their labels and factors, all on one device.
 
     Attributes:
         images: (B, C, H, W).
         labels: (B,) global class ids.
-        factors: one tensor a factor, or None where the data have none.
-        theta: (B, 2, 3) maps from canonical to image coordinates, or None likewise.
+        factors: one tensor per factor, or None where the data have none.
+        theta: (B, 2, 3) maps from canonical to image coordinates, or None where the data have none.
     """
 
     images: Tensor
@@ -36,8 +36,8 @@ class Batch(NamedTuple):
     factors: Factors | None
     theta: Tensor | None
 
-    def parts(self, size: int) -> Iterator[Batch]:
-        """Cut into batches of a size, the last as large as is left; nothing is copied."""
+    def chunks(self, size: int) -> Iterator[Batch]:
+        """Yield consecutive views of `size` rows; the last may be smaller."""
         for start in range(0, len(self.labels), size):
             rows = slice(start, start + size)
             factors = self.factors and Factors(*(column[rows] for column in self.factors))
@@ -45,15 +45,15 @@ class Batch(NamedTuple):
             yield Batch(self.images[rows], self.labels[rows], factors, theta)
 
 
-class Pictures(Protocol):
-    """Where the images of a split come from."""
+class ImageSource(Protocol):
+    """The images of a split."""
 
-    def drawer(self, device: str) -> Callable[[Tensor], Tensor]:
-        """Return a function from rows, a tensor on the device, to images there."""
+    def loader(self, device: str) -> Callable[[Tensor], Tensor]:
+        """Return a function from row numbers to images (B, C, H, W), both on the device."""
 
 
-class Placed(NamedTuple):
-    """A split whose tables lie on a device."""
+class DeviceSplit(NamedTuple):
+    """A split with its tables on a device."""
 
     labels: Tensor
     factors: Factors | None
@@ -61,7 +61,7 @@ class Placed(NamedTuple):
     images: Callable[[Tensor], Tensor]
 
     def batch(self, rows: Tensor) -> Batch:
-        """Rows, a tensor on the device, as a batch."""
+        """Make a batch of rows, given as a tensor on the device."""
         factors = self.factors and Factors(*(column[rows] for column in self.factors))
         theta = None if self.theta is None else self.theta[rows]
         return Batch(self.images(rows), self.labels[rows], factors, theta)
@@ -69,44 +69,44 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of one part of a task: train, val or test."""
+    """The training, validation or test rows of a task."""
 
     labels: Ints
-    pictures: Pictures = field(repr=False)
+    image_source: ImageSource = field(repr=False)
     factors: Factors | None = None
     theta: NDArray[np.float64] | None = None
-    _places: dict[str, Placed] = field(default_factory=dict, repr=False)
+    _on_device: dict[str, DeviceSplit] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.labels)
 
     def batch(self, rows: ArrayLike | slice, device: str = "cpu") -> Batch:
-        """Give any rows, in any order; a slice or an array of row numbers."""
+        """Make a batch of any rows, in any order: a slice or an array of row numbers."""
         chosen = (
             np.arange(len(self))[rows] if isinstance(rows, slice) else _check_rows(rows, len(self))
         )
-        placed = self.on(device)
-        return placed.batch(torch.from_numpy(chosen).to(placed.labels.device))
+        split = self.to(device)
+        return split.batch(torch.from_numpy(chosen).to(split.labels.device))
 
     def batches(self, batch_size: int, device: str = "cpu") -> Iterator[Batch]:
-        """Go through all rows once, in their order."""
+        """Yield all rows once, in order."""
         _check_positive(batch_size, "batch_size")
         for start in range(0, len(self), batch_size):
             yield self.batch(slice(start, start + batch_size), device)
 
-    def on(self, device: str) -> Placed:
-        """Put the tables on a device, once; batches are then made without leaving it."""
+    def to(self, device: str) -> DeviceSplit:
+        """Copy the tables to a device once, so that batches are made without leaving it."""
         device = check_device(device)
-        if device not in self._places:
-            self._places[device] = self._place(device)
-        return self._places[device]
+        if device not in self._on_device:
+            self._on_device[device] = self._copy_to(device)
+        return self._on_device[device]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave behind what lies on devices, so that a split can be sent to another process."""
-        return {**self.__dict__, "_places": {}}
+        """Leave out the copies on devices, so that a split can be sent to another process."""
+        return {**self.__dict__, "_on_device": {}}
 
-    def _place(self, device: str) -> Placed:
+    def _copy_to(self, device: str) -> DeviceSplit:
         factors = self.factors and Factors(
             torch.from_numpy(self.factors.color.astype(np.int64)).to(device),
             *(torch.from_numpy(c.astype(np.float32)).to(device) for c in self.factors[1:]),
@@ -115,7 +115,7 @@ class Split:
         if self.theta is not None:
             theta = torch.from_numpy(self.theta.astype(np.float32)).to(device)
         labels = torch.from_numpy(self.labels).to(device)
-        return Placed(labels, factors, theta, self.pictures.drawer(device))
+        return DeviceSplit(labels, factors, theta, self.image_source.loader(device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +123,12 @@ class Task:
     """One experience of a stream.
 
     Attributes:
-        index: place in the stream.
+        index: position in the stream.
         classes: global ids of the classes that occur.
-        canonical: one canonical image a class, in the order of `classes`.
-        seed: what the order of training follows from.
+        canonical: one canonical image per class, in the order of `classes`.
+        seed: determines the training order.
         online: whether every training row may be seen only once.
-        tells_index: whether a learner may know the index when tested.
+        task_id_given: whether the learner is told the index at test time.
     """
 
     index: int
@@ -139,10 +139,10 @@ class Task:
     canonical: Split
     seed: int
     online: bool = False
-    tells_index: bool = False
+    task_id_given: bool = False
 
     def split(self, name: str) -> Split:
-        """Choose train, val or test."""
+        """Return the split called train, val or test."""
         if name not in SPLITS:
             raise ValueError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
         return {"train": self.train, "val": self.val, "test": self.test}[name]
@@ -150,28 +150,30 @@ class Task:
     def batches(
         self, batch_size: int, epochs: int = 1, device: str = "cpu", *, drop_last: bool = False
     ) -> Iterator[Batch]:
-        """Give the training rows, shuffled anew each epoch, in an order that follows from the seed.
+        """Yield training batches, reshuffled every epoch in an order that the seed determines.
 
         Args:
-            drop_last: leave out an epoch's last batch when it is not full.
+            drop_last: skip an epoch's last batch when it is not full.
         """
         self.count_batches(batch_size, epochs)
         return self._batches(batch_size, epochs, check_device(device), drop_last)
 
     def _batches(self, size: int, epochs: int, device: str, drop_last: bool) -> Iterator[Batch]:
-        """Make several batches at once, as many as fit a budget: one long drawing is faster."""
-        placed, at_once = self.train.on(device), size
+        """Make as many batches at once as the pixel budget allows: rendering them together is faster."""
+        train = self.train.to(device)
+        at_once = size
         stop = len(self.train) - (len(self.train) % size if drop_last else 0)
         for epoch in range(epochs):
-            rows, start = torch.from_numpy(self.order(epoch))[:stop].to(device), 0
+            rows = torch.from_numpy(self.order(epoch))[:stop].to(device)
+            start = 0
             while start < stop:
-                several = placed.batch(rows[start : start + at_once])
-                yield from several.parts(size)
+                block = train.batch(rows[start : start + at_once])
+                yield from block.chunks(size)
                 start += at_once
-                at_once = size * max(1, _NUMBERS // max(1, size * several.images[0].numel()))
+                at_once = size * max(1, _PIXELS_AT_ONCE // max(1, size * block.images[0].numel()))
 
     def count_batches(self, batch_size: int, epochs: int = 1, *, drop_last: bool = False) -> int:
-        """How many batches `batches` gives."""
+        """Count the batches that `batches` yields."""
         _check_positive(batch_size, "batch_size")
         _check_positive(epochs, "epochs")
         if self.online and epochs > 1:
@@ -180,31 +182,31 @@ class Task:
         return epochs * (full + (rest > 0 and not drop_last))
 
     def nth_batch(self, number: int, batch_size: int, device: str = "cpu") -> Batch:
-        """Batch `number` of those that `batches` gives, made directly; epochs follow one another."""
+        """Make the batch that `batches` yields as number `number`, counted across epochs."""
         count = self.count_batches(batch_size)
         if number < 0 or count == 0 or (self.online and number >= count):
             raise IndexError(f"batch {number} is not among the {count} batches of an epoch")
-        epoch, place = divmod(number, count)
-        rows = self.order(epoch)[place * batch_size : (place + 1) * batch_size]
+        epoch, position = divmod(number, count)
+        rows = self.order(epoch)[position * batch_size : (position + 1) * batch_size]
         return self.train.batch(rows, device)
 
     def order(self, epoch: int = 0) -> Ints:
-        """The order of the training rows in an epoch."""
-        return permutation(self.seed, Purpose.ORDER, self.index, len(self.train), lane=epoch)
+        """Return the order of the training rows in an epoch."""
+        return permutation(self.seed, Purpose.ORDER, self.index, len(self.train), substream=epoch)
 
-    def place(self, device: str) -> Task:
-        """Put the tables that learning needs on a device ahead of time."""
-        self.train.on(device)
-        self.canonical.on(device)
+    def to(self, device: str) -> Task:
+        """Copy the tables that learning needs to a device ahead of time."""
+        self.train.to(device)
+        self.canonical.to(device)
         return self
 
     def exemplars(self, device: str = "cpu") -> Batch:
-        """One canonical image a class, in the order of `classes`."""
+        """Return one canonical image per class, in the order of `classes`."""
         return self.canonical.batch(slice(None), device)
 
 
 def find_task(index: int, tasks: int) -> int:
-    """The number of a task of a stream with so many, counted from its end where below 0."""
+    """Return the number of a task; a negative index counts from the end of the stream."""
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
         raise TypeError(f"a task is chosen by a whole number, found {index!r}")
     number = int(index) + (tasks if index < 0 else 0)

@@ -1,59 +1,73 @@
-"""What DCL can be told."""
+"""Settings of DCL."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from everlearn.border import check_number, check_whole
-from everlearn.learner import Pace
-from everlearn.settings import setting
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int, check_number
+from everlearn.training.schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What DCL can be told.
+    """Settings of DCL.
 
-    The paper's: a constant rate, no averaging, own moments, fitting, rehearsal or jitter.
+    The paper has a constant learning rate, and no weight averaging, instance statistics, fitting, exemplar
+    replay or jitter.
     """
 
-    pace: Pace = Pace(final_rate=1e-5)
-    net: str = setting("resnet18", "which net tells the map")
-    image_loss: float = setting(0.0, "weight of the loss between normalised image and exemplar")
-    masked: int = setting(0, "entries of the map, of six, that a step leaves out of its loss")
-    fresh: bool = setting(True, "start the optimiser afresh with every task")
-    average: float = setting(
-        0.0, "answer with a mean of the nets after past tasks, this slow at most; 0.8 say"
+    schedule: Schedule = Schedule(final_learning_rate=1e-5)
+    net: str = setting("resnet18", "architecture that regresses the map")
+    image_loss_weight: float = setting(
+        0.0, "weight of the squared error between the image in canonical pose and its exemplar"
     )
-    own: float = setting(
-        0.0, "what an image's own moments count in normalisation when answering; 0.001 say"
+    masked_entries: int = setting(0, "entries of the map, of six, that each step masks in its loss")
+    reset_optimizer: bool = setting(True, "reset the optimizer's state at the start of every task")
+    weight_averaging: float = setting(
+        0.0,
+        "predict with a moving average of the weights after each task, of at most this decay; try 0.8",
     )
-    fit: int = setting(0, "nearest exemplars that are fitted to the image, the best wins; 10 say")
+    instance_stats: float = setting(
+        0.0, "weight of an image's own statistics in normalisation when predicting; try 0.001"
+    )
+    fit_candidates: int = setting(
+        0, "nearest exemplars that are fitted to the image, of which the best wins; try 10"
+    )
     crop: float | None = setting(
-        None, "search by a central part only, of this half-width; 0.36 say"
+        None, "compare only a central square of this half-width when searching; try 0.36"
     )
     sigma: float = setting(0.8, "an image is new when d1 > sigma * d2, its two nearest distances")
-    rehearse: float = setting(0.0, "part of each batch made of exemplars, moved anywhere; 0.5 say")
-    jitter: float = setting(0.0, "part of each batch that is moved at random; 0.5 say")
-    jitter_scale: float = setting(0.25, "its scale goes from exp(-this) to exp(this)")
-    jitter_turn: float = setting(36.0, "its rotation, degrees either way")
-    jitter_shift: float = setting(0.15, "its shift either way; the image is 2 wide")
+    exemplar_replay: float = setting(
+        0.0, "fraction of each batch that shows stored exemplars in random poses; try 0.5"
+    )
+    jitter: float = setting(0.0, "fraction of each batch that is moved at random; try 0.5")
+    jitter_scale: float = setting(0.25, "jitter scales images by exp(-this) to exp(this)")
+    jitter_rotation: float = setting(36.0, "jitter rotates images by up to so many degrees")
+    jitter_translation: float = setting(
+        0.15, "jitter shifts images by up to this much in x and y; the image is 2 wide"
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        check_number(self.image_loss, "image_loss", 0, 1e6)
-        check_whole(self.masked, "masked", 0, 5)
-        check_number(self.average, "average", 0, 0.9999)
-        check_number(self.own, "own", 0, 1)
-        check_whole(self.fit, "fit", 0, 1000)
+        check_number(self.image_loss_weight, "image_loss_weight", 0, 1e6)
+        check_int(self.masked_entries, "masked_entries", 0, 5)
+        check_number(self.weight_averaging, "weight_averaging", 0, 0.9999)
+        check_number(self.instance_stats, "instance_stats", 0, 1)
+        check_int(self.fit_candidates, "fit_candidates", 0, 1000)
         check_number(self.sigma, "sigma", 0, 1)
-        check_number(self.rehearse, "rehearse", 0, 1)
+        check_number(self.exemplar_replay, "exemplar_replay", 0, 1)
         check_number(self.jitter, "jitter", 0, 1)
-        if self.rehearse + self.jitter > 1:
+        if self.exemplar_replay + self.jitter > 1:
             raise ValueError(
-                f"rehearse and jitter are parts of one batch, found {self.rehearse} and {self.jitter}"
+                "exemplar_replay and jitter are fractions of one batch and must not exceed 1 together, "
+                f"found {self.exemplar_replay} and {self.jitter}"
             )
-        if self.image_loss and self.rehearse == 1:
-            raise ValueError("rehearse=1 leaves no image for image_loss; lower it, or image_loss=0")
+        if self.image_loss_weight and self.exemplar_replay == 1:
+            raise ValueError(
+                "exemplar_replay=1 leaves no image for image_loss_weight; lower it, or give "
+                "image_loss_weight=0"
+            )
         check_number(self.jitter_scale, "jitter_scale", 0, 2)
-        check_number(self.jitter_turn, "jitter_turn", 0, 180)
-        check_number(self.jitter_shift, "jitter_shift", 0, 1)
+        check_number(self.jitter_rotation, "jitter_rotation", 0, 180)
+        check_number(self.jitter_translation, "jitter_translation", 0, 1)

@@ -1,4 +1,4 @@
-"""Dreams: what a snapshot of the net draws of past environments; the net stays close to it (eq. 7)."""
+"""Dreaming: a snapshot generates images of past environments, and the net stays close to it (eq. 7)."""
 
 from __future__ import annotations
 
@@ -8,110 +8,119 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from everlearn.losses.divergences import bernoulli_kl, squared_wasserstein
+from everlearn.methods.vase.atypicality import apply_mask
+from everlearn.methods.vase.environments import Environments
 from everlearn.methods.vase.settings import Settings
-from everlearn.methods.vase.world import World
-from everlearn.nets.atypical import blend
-from everlearn.nets.coder import Code, Coder, Lent
-from everlearn.nets.divergence import bernoulli_kl, wasserstein
+from everlearn.nets.vae import VAE, BorrowedWeights, Code
 
 
 class Dream(NamedTuple):
     """A batch of dreams, and what the snapshot makes of them.
 
     Attributes:
-        there: 1, or 0 where there is nothing to dream of yet.
-        images: (B, C, H, W).
-        z: codes they were drawn from, (B, z).
-        places: their environments, (B,).
-        logits: the snapshot's, of the images.
-        code: the snapshot's, of the images.
+        weight: 1.0, or 0.0 while there is no environment to dream of, ().
+        images: x', (B, C, H, W).
+        z: the codes they were decoded from, (B, N).
+        environments: s' of each, (B,).
+        logits: of the images, by the snapshot.
+        code: of the images, by the snapshot.
     """
 
-    there: Tensor
+    weight: Tensor
     images: Tensor
     z: Tensor
-    places: Tensor
+    environments: Tensor
     logits: Tensor
     code: Code
 
 
 class Dreamer:
-    """A snapshot of a net, and the number of environments it knew."""
+    """A snapshot of a net, and the number of environments it knows."""
 
-    def __init__(self, net: Coder, world: World, settings: Settings) -> None:
-        """Start with a snapshot that knows nothing."""
-        self.net, self.world, self.settings = net, world, settings
-        self.old = deepcopy(net).requires_grad_(False)
-        self.knew = torch.zeros_like(world.count)
+    def __init__(self, net: VAE, environments: Environments, settings: Settings) -> None:
+        """Start with a snapshot that knows no environment."""
+        self.net = net
+        self.environments = environments
+        self.settings = settings
+        self.snapshot = deepcopy(net).requires_grad_(False)
+        self.known = torch.zeros_like(environments.state.count)
 
     def sync(self) -> None:
-        """Let the snapshot be the net as it is."""
+        """Copy the net into the snapshot."""
         torch._foreach_copy_(self._weights, list(self.net.state_dict().values()))
-        self.knew.copy_(self.world.count)
+        self.known.copy_(self.environments.state.count)
 
     @torch.no_grad()
-    def sync_if(self, now: Tensor) -> None:
-        """Likewise, but only if so; nobody waits to know."""
-        new = torch._foreach_mul(list(self.net.state_dict().values()), now.float())
-        torch._foreach_mul_(self._weights, (~now).float())
-        torch._foreach_add_(self._weights, new)
-        self.knew.copy_(torch.where(now, self.world.count, self.knew))
+    def sync_if(self, condition: Tensor) -> None:
+        """Copy the net into the snapshot where a condition () is true, without a device sync."""
+        for old, new in zip(self._weights, self.net.state_dict().values(), strict=True):
+            torch.where(condition, new, old, out=old)
+        self.known.copy_(torch.where(condition, self.environments.state.count, self.known))
 
     @property
     def _weights(self) -> list[Tensor]:
-        return list(self.old.state_dict().values())
+        return list(self.snapshot.state_dict().values())
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Everything that a snapshot consists of."""
-        return [*self._weights, self.knew]
+        """Every tensor that a sync changes."""
+        return [*self._weights, self.known]
 
     @torch.no_grad()
     def dream(self, z: Tensor, noise: Tensor, draws: Tensor) -> Dream:
-        """Draw images of past environments.
+        """Generate images x' of past environments: z ~ N(0, I), x' = decoder'(z^s', s').
 
         Args:
-            z: of N(0, I); codes are these, as far from N(0, I) as those of their environment are.
-            noise: what masked numbers are instead, likewise.
-            draws: numbers in [0, 1) that choose the environments, (B,).
+            z: from N(0, I), (B, N).
+            noise: for masked latents, from N(0, I), (B, N).
+            draws: uniform in [0, 1); they choose the environments, (B,).
         """
-        past = self._past()
-        total = past.cumsum(0)
-        wanted = (draws * total[-1]).floor().to(torch.int64) + 1
-        places = torch.searchsorted(total, wanted).clamp(max=len(total) - 1)
-        z = blend(self._as_met(z, places), self.world.masks[places], noise)
-        old = Lent(self.old)
-        logits = old.decode(z, places)
+        state = self.environments.state
+        candidates = self._candidates()
+        # s' is the k-th candidate, k uniform: the first place where the running count reaches k.
+        counts = candidates.cumsum(0)
+        rank = (draws * counts[-1]).floor().to(torch.int64) + 1
+        environments = torch.searchsorted(counts, rank).clamp(max=len(counts) - 1)
+        if self.settings.environments:
+            # Beyond the paper: codes are distributed as those of s' were, not as the prior.
+            z = state.mean[environments] + state.variance[environments].sqrt() * z
+        z = apply_mask(z, state.masks[environments], noise)
+        snapshot = BorrowedWeights(self.snapshot)
+        logits = snapshot.decode(z, environments)
         images = logits.sigmoid()
-        return Dream(past.any().float(), images, z, places, logits, old.encode(images))
+        weight = candidates.any().float()
+        return Dream(weight, images, z, environments, logits, snapshot.encode(images))
 
-    def _as_met(self, z: Tensor, places: Tensor) -> Tensor:
-        """Codes as they were in environments, where these are told apart."""
+    def _candidates(self) -> Tensor:
+        """Which environments to dream of, (E,): those the snapshot knows, except the active one."""
+        ids = torch.arange(self.settings.max_environments, device=self.known.device)
+        known = ids < self.known
         if not self.settings.environments:
-            return z
-        return self.world.centre[places] + self.world.variance[places].sqrt() * z
+            return known
+        return known & (ids != self.environments.state.active)
 
-    def _past(self) -> Tensor:
-        """What to dream of, (most,): what the snapshot knew, without the active one if that can be told."""
-        numbers = torch.arange(self.settings.most, device=self.knew.device)
-        past = numbers < self.knew
-        return past & (numbers != self.world.active) if self.settings.environments else past
+    def proximity(self, dream: Dream, code: Code, logits: Tensor) -> Tensor:
+        """Return the distance of the net to its snapshot on dreams (eq. 7), ().
 
-    def distance(self, dream: Dream, code: Code, logits: Tensor) -> Tensor:
-        """How far the net is from its snapshot on dreams, (): codes of them, and images drawn again."""
-        own, old = self.settings, dream.code
-        far = own.encoder_weight * wasserstein(
+        Args:
+            code: of the dreamt images, by the net.
+            logits: decoded from the codes of the dreams, by the net.
+        """
+        settings = self.settings
+        old = dream.code
+        distance = settings.encoder_weight * squared_wasserstein(
             code.mean, code.log_variance, old.mean, old.log_variance
         )
-        if own.decoder_weight:
-            far = far + own.decoder_weight * bernoulli_kl(dream.logits, logits)
-        return dream.there * far.mean()
+        if settings.decoder_weight:
+            distance = distance + settings.decoder_weight * bernoulli_kl(dream.logits, logits)
+        return dream.weight * distance.mean()
 
     def state(self) -> dict[str, Any]:
-        """The snapshot's weights, and what it knew."""
-        return {"net": dict(self.old.state_dict()), "knew": self.knew}
+        """Return the snapshot's weights and the number of environments it knows."""
+        return {"net": dict(self.snapshot.state_dict()), "known": self.known}
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.old.load_state_dict(state["net"])
-        self.knew.copy_(state["knew"])
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the snapshot."""
+        self.snapshot.load_state_dict(state["net"])
+        self.known.copy_(state["known"])

@@ -1,7 +1,7 @@
-"""Imagination: what is seen, varied in ways that were met elsewhere (appendix A.4 of VASE, as we read it).
+"""Imagination-driven exploration: vary images in ways learned elsewhere (our reading of appendix A.4).
 
-In a new environment some latents do not apply: of digits that stand still, those of position. Drawn at
-random, they lend the digits places that no digit has been seen at.
+Some latents do not apply in a new environment: for digits that stand still, those of position. Drawn at
+random, they put the digits in positions where none has been seen.
 """
 
 from __future__ import annotations
@@ -11,49 +11,53 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from everlearn.methods.vase.usual import at
+from everlearn.methods.vase.environment_state import select_row
 
 if TYPE_CHECKING:
-    from everlearn.methods.vase import VASE
+    from everlearn.methods.vase.vase import VASE
 
 
-def varied(learner: VASE, place: Tensor) -> Tensor:
-    """Which latents are used in another environment and are masked in this one (), (z,)."""
-    return _used_elsewhere(learner, place).any(0) & (at(learner.world.masks, place) == 0)
+def free_latents(learner: VASE, environment: Tensor) -> Tensor:
+    """Return which latents are used in another environment and masked in this one (), (N,)."""
+    masked = select_row(learner.environments.state.masks, environment) == 0
+    return _used_elsewhere(learner, environment).any(0) & masked
 
 
 @torch.no_grad()
 def explore(learner: VASE, images: Tensor, noise: Tensor) -> Tensor:
-    """Codes of images that belong together, (B, z), whose latents that only apply elsewhere are drawn.
+    """Return codes of images of one environment, (B, N), with their free latents drawn from the prior.
 
     Args:
-        noise: of N(0, 1), (2, B, z): for the codes, and for what is drawn instead.
+        noise: from N(0, 1), (2, B, N): for the codes and for the free latents.
     """
     mean, deviation = learner.codes(images)
-    free = varied(learner, learner.environment(images))
+    free = free_latents(learner, learner.environment(images))
     return torch.where(free, noise[1], mean + deviation * noise[0])
 
 
 @torch.no_grad()
 def imagine(learner: VASE, images: Tensor, noise: Tensor, past: bool = False) -> Tensor:
-    """Draw what `explore` makes of images, in [0, 1].
+    """Decode the codes that `explore` makes of images, to pixels in [0, 1].
 
     Args:
-        past: draw it in the environment that uses most of the latents that were drawn, not in that of the
-            images, whose decoder has learned to heed none of them.
+        past: decode in the environment that uses most of the free latents, not in that of the images, where
+            the decoder has learned to ignore them.
     """
-    here = learner.environment(images)
-    place = _richest(learner, here) if past else here
-    return learner.draw(explore(learner, images, noise), place).sigmoid()
+    environment = learner.environment(images)
+    if past:
+        environment = _richest(learner, environment)
+    return learner.decode(explore(learner, images, noise), environment).sigmoid()
 
 
-def _used_elsewhere(learner: VASE, place: Tensor) -> Tensor:
-    """Which latents every environment but this one uses, (most, z)."""
-    others = torch.arange(learner.settings.most, device=place.device) != place
-    return learner.world.used & (learner.world.known & others)[:, None]
+def _used_elsewhere(learner: VASE, environment: Tensor) -> Tensor:
+    """Return which latents every environment but this one uses, (E, N)."""
+    others = (
+        torch.arange(learner.settings.max_environments, device=environment.device) != environment
+    )
+    return learner.environments.stats.used & (learner.environments.known & others)[:, None]
 
 
-def _richest(learner: VASE, place: Tensor) -> Tensor:
-    """The other environment that uses most of the latents that vary; this one where there are none."""
-    uses = (_used_elsewhere(learner, place) & varied(learner, place)).sum(1)
-    return torch.where(uses.any(), uses.argmax(), place)
+def _richest(learner: VASE, environment: Tensor) -> Tensor:
+    """Return the other environment that uses most of the free latents; this one if none uses any."""
+    uses = (_used_elsewhere(learner, environment) & free_latents(learner, environment)).sum(1)
+    return torch.where(uses.any(), uses.argmax(), environment)

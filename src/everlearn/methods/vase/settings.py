@@ -1,27 +1,28 @@
-"""What VASE can be told."""
+"""Settings of VASE, CCI-VAE and beta-VAE; the letters are those of Achille et al. 2018."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from everlearn.border import check_number, check_whole
-from everlearn.learner import Pace
-from everlearn.nets.coder import NETS
-from everlearn.settings import setting
+from everlearn.core.settings import setting
+from everlearn.core.validate import check_int, check_number
+from everlearn.nets.vae import ARCHITECTURES
+from everlearn.training.schedule import Schedule
 
-_PERIOD = 500
-SWITCHES, GUESSES = ("inferred", "told"), ("classifier", "error")
+_SNAPSHOT_STEPS = 500  # without environments, where no switch could trigger a snapshot
+ENVIRONMENT_SWITCHES = ("inferred", "given")
+ASSIGN_BY = ("classifier", "error")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a code may say."""
+    """Reconstruction error + gamma (KL - C)^2 (eq. 2), or + beta KL."""
 
-    beta: float | None = setting(None, "weight of the KL; none: a capacity that grows, instead")
-    gamma: float = setting(4.0, "weight of the squared gap between KL and capacity")
-    reach: bool = setting(False, "codes that say less than they may are held to it, too")
-    capacity: float = setting(25.0, "nats that a code may say in the end")
-    capacity_steps: int = setting(3600, "steps in an environment until it may")
+    beta: float | None = setting(None, "weight of the KL; none: use a growing capacity instead")
+    gamma: float = setting(4.0, "weight of the squared gap between the KL and the capacity C")
+    force_capacity: bool = setting(False, "penalise a KL below the capacity, too")
+    capacity: float = setting(25.0, "final capacity C, in nats")
+    capacity_steps: int = setting(3600, "steps in an environment until C reaches its final value")
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -29,89 +30,113 @@ class Objective:
             check_number(self.beta, "beta", 0, 1e6)
         check_number(self.gamma, "gamma", 0, 1e6)
         check_number(self.capacity, "capacity", 0, 1e6)
-        check_whole(self.capacity_steps, "capacity_steps", 1, 10**9)
+        check_int(self.capacity_steps, "capacity_steps", 1, 10**9)
 
 
 @dataclass(frozen=True)
 class Inference:
-    """When an environment is taken for another one."""
+    """How environments are inferred and latents masked (eqs. 4 to 6, Algorithm 1)."""
 
-    switches: str = setting(
-        "inferred", "inferred from images, or told: every task is an environment"
+    environment_switches: str = setting(
+        "inferred", "inferred: from the images; given: every task is an environment"
     )
-    guess: str = setting("error", "how images given alone are placed: by error, or by classifier")
-    kappa: float = setting(1.5, "an error so many times the usual one is of a new environment")
-    excess: bool = setting(True, "count the error over the least possible one; else all of it")
-    limit: float = setting(0.6, "atypicality of a latent that does not apply")
-    rise: float = setting(0.3, "which must also be so much over its usual one")
-    spreads: float = setting(
-        5.0, "and so many times as far from it as batches usually are; likewise the error"
+    assign_by: str = setting(
+        "error", "assign test images to an environment by reconstruction error or by classifier"
     )
-    low: float = setting(0.5, "without environments: a latent applies again below this")
-    high: float = setting(0.8, "and no longer over this")
-    least: float = setting(0.3, "nats that a latent says, on average, if it is used")
-    tolerance: float = setting(0.5, "noise that a latent bears, at most, if the decoder uses it")
-    patience: int = setting(3, "batches in a row that must speak for a change")
-    quiet: int | None = setting(
-        None, "steps in an environment before another is looked for; none: 4/3 of capacity_steps"
+    kappa: float = setting(
+        1.5, "open a new environment when the error exceeds kappa x its running mean (eq. 6)"
     )
-    slow: int = setting(
-        200,
-        "batches of the means of errors and atypicality; after a quarter another is kept to look back on",
+    excess_error: bool = setting(
+        True, "measure the error above the entropy of the images, its lower bound"
+    )
+    atypicality_threshold: float = setting(
+        0.6, "lambda: mask a latent whose atypicality alpha exceeds this (eq. 5)"
+    )
+    atypicality_rise: float = setting(0.3, "and exceeds its running mean by at least this")
+    num_deviations: float = setting(
+        5.0, "and by this many mean absolute deviations; the error must do so, too"
+    )
+    mask_low: float = setting(0.5, "without environments: unmask a latent below this atypicality")
+    mask_high: float = setting(0.8, "without environments: mask a latent above this atypicality")
+    min_latent_kl: float = setting(0.3, "mean KL in nats above which a latent counts as used")
+    max_latent_noise: float = setting(
+        0.5, "T: the decoder uses a latent that tolerates less noise than this (appendix A.3)"
+    )
+    patience: int = setting(3, "surprising batches in a row before other environments are tried")
+    min_environment_steps: int | None = setting(
+        None, "steps in an environment before another can be inferred; none: 4/3 of capacity_steps"
+    )
+    running_mean_batches: int = setting(
+        200, "batches of the running means; a reference batch is stored four times in as many"
     )
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        for name, known in (("switches", SWITCHES), ("guess", GUESSES)):
+        for name, known in (
+            ("environment_switches", ENVIRONMENT_SWITCHES),
+            ("assign_by", ASSIGN_BY),
+        ):
             if getattr(self, name) not in known:
                 raise ValueError(
                     f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
                 )
         check_number(self.kappa, "kappa", 1, 1e6)
-        for name in ("limit", "rise", "spreads", "low", "high", "least", "tolerance"):
+        for name in (
+            "atypicality_threshold", "atypicality_rise", "num_deviations", "mask_low", "mask_high",
+            "min_latent_kl", "max_latent_noise",
+        ):  # fmt: skip
             check_number(getattr(self, name), name, 0, 1e6)
-        check_number(self.high, "high", self.low, 1e6)
-        check_whole(self.patience, "patience", 1, 10**6)
-        check_whole(self.slow, "slow", 1, 10**9)
-        if self.quiet is not None:
-            check_whole(self.quiet, "quiet", 0, 10**9)
+        check_number(self.mask_high, "mask_high", self.mask_low, 1e6)
+        check_int(self.patience, "patience", 1, 10**6)
+        check_int(self.running_mean_batches, "running_mean_batches", 1, 10**9)
+        if self.min_environment_steps is not None:
+            check_int(self.min_environment_steps, "min_environment_steps", 0, 10**9)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it; S, D and A are the paper's names of its three parts."""
+    """All settings; S, D and A are the paper's names of its three parts."""
 
-    pace: Pace = Pace(batch_size=64, rate=6e-4)
-    net: str = setting("vase", f"one of {', '.join(NETS)}")
-    z: int = setting(24, "numbers of a code")
-    most: int = setting(7, "environments at most")
-    environments: bool = setting(True, "S: infer environments and tell the decoder")
-    dreams: bool = setting(True, "D: stay close to a snapshot on what it dreams")
-    masks: bool = setting(True, "A: mask latents that are unusual in an environment")
+    schedule: Schedule = Schedule(batch_size=64, learning_rate=6e-4)
+    net: str = setting("vase", f"one of {', '.join(ARCHITECTURES)}")
+    latent_dim: int = setting(24, "size of the latent code")
+    max_environments: int = setting(7, "largest number of environments")
+    environments: bool = setting(True, "S: infer environments and condition the decoder on them")
+    dreams: bool = setting(True, "D: stay close to a snapshot on images that it dreams (eq. 7)")
+    masks: bool = setting(True, "A: mask latents that are atypical in an environment (eq. 5)")
     objective: Objective = Objective()
     inference: Inference = Inference()
-    tau: int | None = setting(
-        None, "steps between snapshots; none: one where an environment begins, without these 500"
+    snapshot_steps: int | None = setting(
+        None, "tau: steps between snapshots; none: one at every switch, or every 500 without S"
     )
-    encoder_weight: float = setting(10.0, "of the distance of codes of dreams")
-    decoder_weight: float = setting(3.0, "of the KL of dreams drawn; 0: as in SD-[41]")
+    encoder_weight: float = setting(10.0, "weight of the encoder proximity on dreams (eq. 7)")
+    decoder_weight: float = setting(
+        3.0, "weight of the decoder proximity on dreams (eq. 7); 0: as in SD-[41]"
+    )
 
     def __post_init__(self) -> None:
         """Check every number."""
-        check_whole(self.z, "z", 1, 10**5)
-        check_whole(self.most, "most", 1, 10**4)
-        if self.tau is not None:
-            check_whole(self.tau, "tau", 1, 10**9)
+        check_int(self.latent_dim, "latent_dim", 1, 10**5)
+        check_int(self.max_environments, "max_environments", 1, 10**4)
+        if self.snapshot_steps is not None:
+            check_int(self.snapshot_steps, "snapshot_steps", 1, 10**9)
         check_number(self.encoder_weight, "encoder_weight", 0, 1e6)
         check_number(self.decoder_weight, "decoder_weight", 0, 1e6)
 
     @property
-    def period(self) -> int | None:
-        """Steps between snapshots; None: one is taken where an environment begins."""
-        return _PERIOD if self.tau is None and not self.environments else self.tau
+    def infers(self) -> bool:
+        """Whether switches between environments are inferred from the images."""
+        return self.environments and self.inference.environment_switches == "inferred"
 
     @property
-    def quiet(self) -> int:
-        """Steps in an environment before another is looked for."""
-        own = self.inference.quiet
-        return 4 * self.objective.capacity_steps // 3 if own is None else own
+    def snapshot_period(self) -> int | None:
+        """Steps between snapshots; None: one is taken at every switch."""
+        if self.snapshot_steps is None and not self.environments:
+            return _SNAPSHOT_STEPS
+        return self.snapshot_steps
+
+    @property
+    def min_environment_steps(self) -> int:
+        """Steps in an environment before another can be inferred."""
+        given = self.inference.min_environment_steps
+        return 4 * self.objective.capacity_steps // 3 if given is None else given

@@ -1,7 +1,7 @@
-"""Disentanglement: how far each code of a learner stands for one factor of what it sees.
+"""Disentanglement: how far each code of a learner represents one factor of its images.
 
-Locatello et al. 2019 compare these numbers; here they take continuous and circular factors, too, and
-work from a finite table of points, without a model. Each lies in 0 .. 1.
+Locatello et al. 2019 compare these metrics; here they also take continuous and circular factors, and
+work from a finite table of points, without a generative model. Each lies in 0 .. 1.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from everlearn.metrics.disentanglement.information import (
 )
 from everlearn.metrics.disentanglement.linear import explicitness, sap
 from everlearn.metrics.disentanglement.neighbours import mutual_information
-from everlearn.metrics.disentanglement.points import KINDS, Factor, Points, tabulate
+from everlearn.metrics.disentanglement.points import TYPES, Factor, Points, tabulate
 from everlearn.metrics.disentanglement.trees import Dci, dci
 from everlearn.metrics.disentanglement.votes import beta_vae, factor_vae
 
 __all__ = [
     "ESTIMATORS",
-    "KINDS",
+    "TYPES",
     "Dci",
     "Factor",
     "Points",
@@ -47,22 +47,22 @@ __all__ = [
 def measure(
     codes: ArrayLike,
     factors: Mapping[str, ArrayLike],
-    kinds: Mapping[str, str],
+    types: Mapping[str, str],
     seed: int = 0,
     *,
     bins: int = 20,
     estimator: str = "bins",
 ) -> dict[str, float]:
-    """Measure codes (P, L) by all numbers, each under its name.
+    """Compute all metrics of codes (P, L), by name.
 
     Args:
-        factors: name to values (P,); two factors or more, of which each varies.
-        kinds: name to "discrete", "continuous" or "circular" (radians).
-        seed: of the split, two thirds to learn from and one to test on, and of all draws.
-        bins: of equal width, of every code and of every factor that is not discrete.
+        factors: name to values (P,); two factors or more, each of which varies.
+        types: name to "discrete", "continuous" or "circular" (radians).
+        seed: of the split, two thirds for training and one for testing, and of all draws.
+        bins: number of bins of equal width, of every code and of every factor that is not discrete.
         estimator: of mutual information, in mig and modularity: "bins" or "neighbours".
     """
-    points = tabulate(codes, factors, kinds, bins)
+    points = tabulate(codes, factors, types, bins)
     return {
         "mig": mig(points, estimator, seed),
         "sap": sap(points, seed),

@@ -6,23 +6,25 @@ import math
 
 import numpy as np
 
-from everlearn.metrics.rows import Floats, Ints
+from everlearn.metrics.measured import Floats, Ints
 
-# A value this close below an edge, as a share of the whole width, has met it: rounding moves none.
+# A value this close below an edge, as a share of the complete width, counts as on it, so that rounding
+# moves no value to another bin.
 _EDGE = 1e-9
 
 
 def bin_line(values: Floats, bins: int) -> Ints:
     """Number the bins between the lowest and the highest value along the first axis; all 0 if equal."""
-    low, width = values.min(axis=0), np.ptp(values, axis=0)
+    low = values.min(axis=0)
+    width = np.ptp(values, axis=0)
     return _number((values - low) / np.where(width > 0, width, 1.0), bins)
 
 
 def bin_circle(angles: Floats, bins: int) -> Ints:
-    """Number the bins of angles (P,), radians: of the whole circle from 0 on, or of an arc of it.
+    """Number the bins of angles (P,), radians: of the complete circle from 0 on, or of an arc of it.
 
-    Where no angle lies in some arc wider than a bin, the bins divide the rest of the circle, so that
-    a factor that turns a little is seen as finely as one that turns around.
+    If an arc wider than a bin holds no angle, the bins divide the rest of the circle, so that a factor
+    with a small range is binned as finely as one with the full range.
     """
     turns = np.mod(angles / (2 * math.pi), 1.0)
     start, width = _occupied(np.unique(turns), bins)
@@ -32,7 +34,7 @@ def bin_circle(angles: Floats, bins: int) -> Ints:
 
 
 def _occupied(turns: Floats, bins: int) -> tuple[float, float]:
-    """Where the arc that holds all of some rising turns begins, and how long it is."""
+    """Return the start and the length of the arc that holds all of some rising turns."""
     gaps = np.diff(turns, append=turns[0] + 1)
     if gaps.max() <= 1 / bins:
         return 0.0, 1.0

@@ -1,25 +1,26 @@
-"""What each code tells of each factor, and the two numbers made of it: MIG and modularity.
+"""Mutual information of codes and factors, and two metrics computed from it: MIG and modularity.
 
-By default information is counted in bins: 20 of equal width for a code and for a continuous or
-circular factor, the values themselves for a discrete one. The count is plain, without a correction:
-with A and B bins filled and P points it is about (A - 1) (B - 1) / 2P nats too large, 0.09 for 20
-bins each and 2,000 points, for every code alike, so that most of it goes when codes are compared.
-The other estimator, "neighbours", needs no bins; its cost grows with the square of the points.
+By default information is estimated from bins: 20 of equal width for a code and for a continuous or
+circular factor, the values themselves for a discrete one. The estimate is not corrected for bias: with A
+and B bins filled and P points it is about (A - 1) (B - 1) / 2P nats too large, 0.09 for 20 bins each and
+2,000 points. This is the same for every code, so most of it cancels when codes are compared. The other
+estimator, "neighbours", needs no bins; its cost grows with the square of the points.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import entr
 
 from everlearn.metrics.disentanglement.neighbours import mutual_information
 from everlearn.metrics.disentanglement.points import Factor, Points, top_gap
-from everlearn.metrics.rows import Floats, Ints
+from everlearn.metrics.measured import Floats, Ints
 
 ESTIMATORS = ("bins", "neighbours")
 
 
 def information(points: Points, estimator: str = "bins", seed: int = 0) -> Floats:
-    """Mutual information of every code and factor, (L, K), nats.
+    """Return the mutual information of every code and factor, (L, K), in nats.
 
     Args:
         seed: of the order of equal values among neighbours.
@@ -36,16 +37,16 @@ def mig(points: Points, estimator: str = "bins", seed: int = 0) -> float:
 
 
 def mig_by_factor(points: Points, estimator: str = "bins", seed: int = 0) -> dict[str, float]:
-    """How much more of a factor the best code knows than the second best, as a share of it all.
+    """Return by how much the best code's information of a factor exceeds the second best's, normalised.
 
-    The share is I / H with H the entropy of the factor's labels. A continuous factor without bins
-    has no such entropy: there it is 1 - exp(-2 I), which is the squared correlation of Gaussian
-    numbers (Linfoot 1957).
+    The information is divided by the entropy of the factor's labels. A continuous factor without bins
+    has no such entropy: 1 - exp(-2 I) is used instead, the squared correlation of Gaussian variables
+    (Linfoot 1957).
     """
     table = information(points, estimator, seed)
     shares = [
         column / entropy(factor.labels)
-        if estimator == "bins" or factor.kind == "discrete"
+        if estimator == "bins" or factor.type == "discrete"
         else 1 - np.exp(-2 * column)
         for factor, column in zip(points.factors, table.T, strict=True)
     ]
@@ -54,9 +55,9 @@ def mig_by_factor(points: Points, estimator: str = "bins", seed: int = 0) -> dic
 
 
 def modularity(points: Points, estimator: str = "bins", seed: int = 0) -> float:
-    """How far each code tells of one factor alone (Ridgeway and Mozer 2018), averaged over the codes.
+    """Average over codes how far each is informative of one factor only (Ridgeway and Mozer 2018).
 
-    1 - sum_{k != max} I_lk^2 / (I_max^2 (K - 1)); 0 for a code that tells of none, such as one that
+    1 - sum_{k != max} I_lk^2 / (I_max^2 (K - 1)); 0 for a code without information, such as one that
     never varies.
     """
     squares = information(points, estimator, seed) ** 2
@@ -66,26 +67,25 @@ def modularity(points: Points, estimator: str = "bins", seed: int = 0) -> float:
 
 
 def entropy(labels: Ints) -> float:
-    """Entropy of labels as they are spread here, nats."""
-    counts = np.bincount(labels)
-    shares = counts[counts > 0] / len(labels)
-    return float(-(shares * np.log(shares)).sum())
+    """Return the empirical entropy of labels in nats."""
+    return float(entr(np.bincount(labels) / len(labels)).sum())
 
 
-def binned_information(one: Ints, other: Ints) -> float:
-    """Mutual information of two rows of labels as they are spread here, nats."""
-    height, width = int(one.max()) + 1, int(other.max()) + 1
-    joint = np.bincount(one * width + other, minlength=height * width).reshape(height, width)
-    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
-    met = joint > 0
-    # Counts are whole, so that labels that say nothing give exactly 0.
-    terms = joint[met] * np.log(joint[met] * len(one) / apart[met])
-    return max(0.0, float(terms.sum() / len(one)))
+def binned_information(first: Ints, second: Ints) -> float:
+    """Return the empirical mutual information of two arrays of labels in nats."""
+    height = int(first.max()) + 1
+    width = int(second.max()) + 1
+    joint = np.bincount(first * width + second, minlength=height * width).reshape(height, width)
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+    filled = joint > 0
+    # Counts are integers, so that independent labels give exactly 0.
+    terms = joint[filled] * np.log(joint[filled] * len(first) / independent[filled])
+    return max(0.0, float(terms.sum() / len(first)))
 
 
 def _of_factor(points: Points, factor: Factor, estimator: str, seed: int) -> Floats:
-    """What every code tells of one factor, (L,)."""
+    """Return the information of every code about one factor, (L,)."""
     if estimator == "bins":
         return np.array([binned_information(code, factor.labels) for code in points.bins.T])
     values = factor.values
-    return np.array([mutual_information(c, values, factor.kind, seed=seed) for c in points.codes.T])
+    return np.array([mutual_information(c, values, factor.type, seed=seed) for c in points.codes.T])

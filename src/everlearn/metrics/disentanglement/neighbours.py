@@ -1,24 +1,23 @@
 """Mutual information without bins, from the distances between nearest neighbours, in nats.
 
 For a continuous or circular factor, estimator 1 of Kraskov, Stögbauer and Grassberger 2004; for a
-discrete one, that of Ross 2014. They see any dependence, where a Gaussian copula sees monotone ones
-only, and their bias does not grow with a number of bins. Both numbers are first replaced by normal
-scores of their ranks, the angle by its rank around the circle: information does not change by that,
-and the estimate then does not depend on units. Equal values take their ranks at random, else the
-order of the rows would tell of the factor. A code that is a function of a continuous factor has
-infinite information; the estimate then is about the logarithm of the number of points.
+discrete one, that of Ross 2014. They detect any dependence, whereas a Gaussian copula detects monotone
+ones only, and their bias does not grow with a number of bins. Both variables are first replaced by
+normal scores of their ranks, an angle by its rank around the circle: this leaves the information
+unchanged, and the estimate does not depend on units. Equal values are ranked at random, because the
+order of the rows would otherwise reveal the factor. A code that is a function of a continuous factor has
+infinite information; the estimate is then about the logarithm of the number of points.
 """
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri, psi
 
-from everlearn.border import check_whole
-from everlearn.metrics.disentanglement.points import KINDS, Purpose, generator
-from everlearn.metrics.rows import Floats, Ints
+from everlearn.core.validate import check_int
+from everlearn.metrics.disentanglement.points import TYPES, Purpose, generator
+from everlearn.metrics.measured import Floats, Ints
 
 _ROWS = 500  # of a table of distances held at a time
 # As wide as most normal scores, so that neither side alone decides who is near.
@@ -28,27 +27,32 @@ _WITHIN = 1 - 1e-10
 
 
 def mutual_information(
-    code: ArrayLike, factor: ArrayLike, kind: str = "continuous", neighbours: int = 3, seed: int = 0
+    code: ArrayLike,
+    factor: ArrayLike,
+    factor_type: str = "continuous",
+    neighbours: int = 3,
+    seed: int = 0,
 ) -> float:
-    """Estimate what a code (P,) and a factor (P,) of some kind tell of one another; at least 0.
+    """Estimate the mutual information of a code (P,) and a factor (P,), at least 0.
 
     Args:
-        neighbours: more of them bring less noise and more bias.
+        neighbours: more of them give less variance and more bias.
         seed: of the order of equal values.
     """
-    x, y = np.asarray(code, np.float64), np.asarray(factor, np.float64)
-    if kind not in KINDS:
-        raise ValueError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}")
+    x = np.asarray(code, np.float64)
+    y = np.asarray(factor, np.float64)
+    if factor_type not in TYPES:
+        raise ValueError(f"unknown type {factor_type!r}; known: {', '.join(TYPES)}")
     if x.ndim != 1 or x.shape != y.shape or not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(
             f"code and factor must be finite and as many, found {x.shape} and {y.shape}"
         )
-    check_whole(neighbours, "neighbours", 1, len(x) - 1, ", less than the points")
+    check_int(neighbours, "neighbours", 1, len(x) - 1, ", less than the points")
     random = generator(seed, Purpose.TIES)
     scores = _normal(len(x))[_ranks(x, random)]
-    if kind == "discrete":
+    if factor_type == "discrete":
         return max(0.0, _ross(scores, y, neighbours))
-    if kind == "circular":
+    if factor_type == "circular":
         places: Floats = _ranks(np.mod(y, 2 * np.pi), random) * np.float64(_AROUND / len(y))
         return max(0.0, _kraskov(scores, places, neighbours, _AROUND))
     return max(0.0, _kraskov(scores, _normal(len(y))[_ranks(y, random)], neighbours))
@@ -63,11 +67,11 @@ def _kraskov(x: Floats, y: Floats, neighbours: int, around: float = np.inf) -> f
     reach = _reach(x, y, neighbours, around) * _WITHIN
     beside = np.concatenate([y - around, y, y + around]) if around < np.inf else y
     counts = np.stack([_count(x, x, reach), _count(beside, y, reach)])
-    return float(_psi(neighbours) + _psi(len(x)) - 2 * _psi(counts).mean())
+    return float(psi(neighbours) + psi(len(x)) - 2 * psi(counts).mean())
 
 
 def _reach(x: Floats, y: Floats, neighbours: int, around: float) -> Floats:
-    """Distance (P,) of every point's k-th neighbour, the larger of those in x and in y."""
+    """Return the distance (P,) of every point's k-th neighbour, the larger of those in x and y."""
     parts = np.array_split(np.arange(len(x)), -(-len(x) // _ROWS))
     return np.concatenate([_nearest(x, y, rows, neighbours, around) for rows in parts])
 
@@ -86,33 +90,27 @@ def _ross(x: Floats, labels: Floats, neighbours: int) -> float:
     kept = sizes[numbers] > 1
     if not kept.any():
         return 0.0
-    x, numbers = x[kept], numbers[kept]
-    most, reach = np.minimum(neighbours, sizes - 1), np.empty(len(x))
+    x = x[kept]
+    numbers = numbers[kept]
+    nearest = np.minimum(neighbours, sizes - 1)
+    reach = np.empty(len(x))
     for label in np.unique(numbers):
-        own = np.flatnonzero(numbers == label)
-        reach[own] = _reach(x[own], x[own], int(most[label]), np.inf)
+        rows = np.flatnonzero(numbers == label)
+        reach[rows] = _reach(x[rows], x[rows], int(nearest[label]), np.inf)
     within = _count(x, x, reach * _WITHIN)
-    terms = _psi(most[numbers]) - _psi(sizes[numbers]) - _psi(within)
-    return float(_psi(len(x)) + terms.mean())
+    terms = psi(nearest[numbers]) - psi(sizes[numbers]) - psi(within)
+    return float(psi(len(x)) + terms.mean())
 
 
 def _count(among: Floats, of: Floats, reach: Floats) -> Ints:
-    """How many numbers lie within reach of each, itself one of them."""
+    """Count the numbers within reach of each, itself included."""
     ranked = np.sort(among)
     upper = np.searchsorted(ranked, of + reach, "right")
     return upper - np.searchsorted(ranked, of - reach, "left")
 
 
-def _psi(count: int | Ints) -> Floats:
-    """The digamma function of whole numbers from 1 on: a harmonic number less Euler's constant."""
-    numbers = np.asarray(count)
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, numbers.max() + 1))])
-    psi: Floats = harmonic[numbers - 1] - np.euler_gamma
-    return psi
-
-
 def _ranks(values: Floats, random: np.random.Generator) -> Ints:
-    """Ranks (P,) from 0 on, equal values in any order."""
+    """Return ranks (P,) from 0 on, equal values in random order."""
     order = random.permutation(len(values))
     ranks = np.empty(len(values), np.int64)
     ranks[order[np.argsort(values[order], kind="stable")]] = np.arange(len(values))
@@ -120,6 +118,6 @@ def _ranks(values: Floats, random: np.random.Generator) -> Ints:
 
 
 def _normal(count: int) -> Floats:
-    """Quantiles of a standard normal, as many as there are points, in the middle of their shares."""
-    quantile = NormalDist().inv_cdf
-    return np.array([quantile((rank + 0.5) / count) for rank in range(count)])
+    """Return `count` quantiles of a standard normal, at the centres of equal shares."""
+    scores: Floats = ndtri((np.arange(count) + 0.5) / count)
+    return scores

@@ -1,15 +1,15 @@
-"""The models of scikit-learn, imported where they are fitted."""
+"""The models of scikit-learn, imported when they are fitted."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-from everlearn.metrics.rows import Floats, Ints
+from everlearn.metrics.measured import Floats, Ints
 
 
 def scikit_learn(module: str) -> Any:
-    """Import one of its modules, or say how to install it."""
+    """Import a module of scikit-learn, or raise with how to install it."""
     try:
         return import_module(f"sklearn.{module}")
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a vision transformer is made of."""
+"""Configurations of vision transformers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Config:
-    """What a transformer is made of.
+    """The sizes of a transformer, and the standardisation of its images.
 
     Attributes:
         size: side of the images that it was trained on, in pixels.
         channels: 1 (grey) or 3.
-        scaled: whether each branch has a learned scale (LayerScale), as in DINOv2.
-        mean: what is taken away from each channel before the first layer.
-        std: what it is then divided by.
+        scaled: whether each branch has a LayerScale, as in DINOv2.
+        mean: subtracted from each channel before the first layer.
+        std: divides each channel after that.
     """
 
     width: int
@@ -34,7 +34,8 @@ class Config:
         return self.size // self.patch
 
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 CONFIGS = {
     "vit-test": Config(64, 2, 1, 8, 32, 128, 1, mean=(0.5,), std=(0.5,)),
     "vit-lite": Config(192, 6, 3, 8, 64, 768, 1, mean=(0.5,), std=(0.5,)),

@@ -10,12 +10,13 @@ from torch.nn.functional import gelu, scaled_dot_product_attention
 from everlearn.nets.vit.config import Config
 
 EPS = 1e-6
-# Flash attention's way back adds the shares of blocks of 128 keys in any order: no matter for two.
-_STEADY_TOKENS = 256
+# The backward pass of flash attention adds the parts of 128-key blocks in any order, which for two blocks
+# makes no difference.
+_DETERMINISTIC_TOKENS = 256
 
 
 class Patches(nn.Module):
-    """Cuts an image into patches and maps each to a token."""
+    """Splits an image into patches and maps each to a token."""
 
     def __init__(self, config: Config) -> None:
         """Start from random weights."""
@@ -29,17 +30,17 @@ class Patches(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention among tokens, then a net for each token; both are added to what came in."""
+    """Attention among tokens, then an MLP on each token, both with a residual connection."""
 
     def __init__(self, config: Config) -> None:
         """Start from random weights."""
         super().__init__()
         self.norm1 = nn.LayerNorm(config.width, EPS)
         self.attn = Attention(config)
-        self.ls1 = Scale(config.width) if config.scaled else nn.Identity()
+        self.ls1 = LayerScale(config.width) if config.scaled else nn.Identity()
         self.norm2 = nn.LayerNorm(config.width, EPS)
         self.mlp = Mlp(config)
-        self.ls2 = Scale(config.width) if config.scaled else nn.Identity()
+        self.ls2 = LayerScale(config.width) if config.scaled else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, width) to the same."""
@@ -49,7 +50,7 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Several heads; queries, keys and values come from one product."""
+    """Multi-head attention; queries, keys and values come from one product."""
 
     def __init__(self, config: Config) -> None:
         """Start from random weights."""
@@ -60,21 +61,21 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, width) to the same."""
-        rows, count, width = x.shape
-        three: Tensor = self.qkv(x.to(self.qkv.weight.dtype))
-        parts = three.reshape(rows, count, 3, self.heads, width // self.heads)
-        q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        with sdpa_kernel(_kernels(q)):
-            seen = scaled_dot_product_attention(q, k, v)
-        out: Tensor = self.proj(seen.transpose(1, 2).reshape(rows, count, width))
+        batch, tokens, width = x.shape
+        qkv: Tensor = self.qkv(x.to(self.qkv.weight.dtype))
+        per_head = qkv.reshape(batch, tokens, 3, self.heads, width // self.heads)
+        q, k, v = per_head.permute(2, 0, 3, 1, 4).unbind(0)
+        with sdpa_kernel(_deterministic_kernels(q)):
+            attended = scaled_dot_product_attention(q, k, v)
+        out: Tensor = self.proj(attended.transpose(1, 2).reshape(batch, tokens, width))
         return out
 
 
-def _kernels(q: Tensor) -> list[SDPBackend]:
-    """The ways to compute attention that give the same bits each time; forward, all do."""
+def _deterministic_kernels(q: Tensor) -> list[SDPBackend]:
+    """The attention kernels that give the same bits each time; all do in the forward pass."""
     if not q.requires_grad:
         return [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-    short = q.shape[2] <= _STEADY_TOKENS
+    short = q.shape[2] <= _DETERMINISTIC_TOKENS
     return [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH] if short else [SDPBackend.MATH]
 
 
@@ -93,11 +94,11 @@ class Mlp(nn.Module):
         return out
 
 
-class Scale(nn.Module):
-    """A factor for each channel (LayerScale, Touvron et al. 2021)."""
+class LayerScale(nn.Module):
+    """A learned factor per channel (Touvron et al. 2021)."""
 
     def __init__(self, width: int) -> None:
-        """Start small."""
+        """Start with 1e-5."""
         super().__init__()
         self.gamma = nn.Parameter(torch.full((width,), 1e-5))
 

@@ -1,4 +1,4 @@
-"""Weights by the names of `transformers` (ViTModel), brought to those of timm."""
+"""Convert the weight names of `transformers` (ViTModel) to those of timm."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ _BLOCK = {
 }
 _IN_BLOCK = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)")
 _QUERY = re.compile(r"encoder\.layer\.(\d+)\.attention\.attention\.query\.(weight|bias)")
-# What answers with the classes of pre-training; a frozen net is not asked for those.
+# The classifier of pre-training, which a frozen net does not use.
 _HEADS = ("head.", "classifier.", "pooler.", "pre_logits.")
 
 
 def to_timm(tensors: Tensors) -> Tensors:
-    """Weights of either naming by the names of timm, without heads; unknown names stay as they are."""
+    """Rename weights of either naming to timm's, without heads; unknown names stay as they are."""
     bare = {name.removeprefix("vit."): tensor for name, tensor in tensors.items()}
     body = {name: tensor for name, tensor in bare.items() if not name.startswith(_HEADS)}
-    return {_rename(name): tensor for name, tensor in _join(body).items()}
+    return {_rename(name): tensor for name, tensor in _join_qkv(body).items()}
 
 
-def _join(tensors: Tensors) -> Tensors:
-    """Put queries, keys and values into one matrix, in this order, where all three are there."""
+def _join_qkv(tensors: Tensors) -> Tensors:
+    """Join queries, keys and values into one matrix, in this order, where all three are present."""
     out = dict(tensors)
     for name in tensors:
-        found = _QUERY.fullmatch(name)
-        three = [name.replace(".query.", f".{part}.") for part in ("query", "key", "value")]
-        if found and all(part in out for part in three):
-            joined = torch.cat([out.pop(part) for part in three])
-            out[f"blocks.{found[1]}.attn.qkv.{found[2]}"] = joined
+        match = _QUERY.fullmatch(name)
+        parts = [name.replace(".query.", f".{part}.") for part in ("query", "key", "value")]
+        if match and all(part in out for part in parts):
+            joined = torch.cat([out.pop(part) for part in parts])
+            out[f"blocks.{match[1]}.attn.qkv.{match[2]}"] = joined
     return out
 
 
 def _rename(name: str) -> str:
-    found = _IN_BLOCK.fullmatch(name)
-    if found and found[2] in _BLOCK:
-        return f"blocks.{found[1]}.{_BLOCK[found[2]]}.{found[3]}"
+    match = _IN_BLOCK.fullmatch(name)
+    if match and match[2] in _BLOCK:
+        return f"blocks.{match[1]}.{_BLOCK[match[2]]}.{match[3]}"
     return _TOP.get(name, name)

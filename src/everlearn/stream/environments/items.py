@@ -1,4 +1,4 @@
-"""Items of a data set, in the size that goes with a canvas; read once, and once on every device."""
+"""Items of a data set, scaled to a canvas; read once, and copied once to every device."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from everlearn.stream.arrays.files import Arrays, Bytes, Ints
-from everlearn.stream.arrays.sources import load
+from everlearn.stream.datasets.files import Arrays, Bytes, Ints
+from everlearn.stream.datasets.sources import load
 
 SIDE = 28
 CANVAS = 64
-_FARTHEST = 35  # of the paper's offsets, at 64 pixels
+_MAX_OFFSET = 35  # pixels at size 64; Achille et al. 2018
 
 
 class Items(NamedTuple):
-    """The items of a data set for canvases of one size: 28 x 28 on 64 x 64, less on a smaller one."""
+    """The items of a data set for canvases of one size: 28 x 28 on 64 x 64, smaller in proportion."""
 
     source: str
     folder: Path
@@ -28,17 +28,17 @@ class Items(NamedTuple):
 
     @property
     def side(self) -> int:
-        """Height and width of an item."""
+        """The height and width of an item."""
         return SIDE * self.size // CANVAS
 
     @property
-    def farthest(self) -> int:
-        """The largest offset of an item that moves; the smallest is 0."""
-        return min(self.size - self.side, _FARTHEST)
+    def max_offset(self) -> int:
+        """The largest offset of a moving item, in pixels; the smallest is 0."""
+        return min(self.size - self.side, _MAX_OFFSET)
 
     @property
-    def middle(self) -> int:
-        """The offset of an item that does not move."""
+    def centre_offset(self) -> int:
+        """The offset of a centred item, in pixels."""
         return (self.size - self.side) // 2
 
     @property
@@ -47,15 +47,15 @@ class Items(NamedTuple):
         return _load(self).labels
 
     @property
-    def tests(self) -> NDArray[np.bool_]:
+    def is_test(self) -> NDArray[np.bool_]:
         """Which items are official test images, (n,)."""
-        tests = _load(self).test
-        assert tests is not None  # checked when they were loaded
-        return tests
+        is_test = _load(self).test
+        assert is_test is not None  # checked by _load
+        return is_test
 
 
 def _load(items: Items) -> Arrays:
-    """The data set as it is; raise where it has other images than environments are made of."""
+    """Read the data set; raise where its images do not suit environments."""
     arrays = load(items.source, items.folder)
     if arrays.images.shape[1:] != (1, SIDE, SIDE):
         raise ValueError(
@@ -68,23 +68,23 @@ def _load(items: Items) -> Arrays:
 
 
 @lru_cache(maxsize=8)
-def place(items: Items, device: str) -> Tensor:
-    """The levels of all items on a device, (n, side * side): all tasks share them."""
+def levels_on(items: Items, device: str) -> Tensor:
+    """Return the 8-bit levels of all items on a device, (n, side * side), shared by all tasks."""
     return torch.from_numpy(_levels(items).reshape(-1, items.side**2)).to(device)
 
 
 @lru_cache(maxsize=4)
 def _levels(items: Items) -> Bytes:
-    """All items as levels, (n, side, side)."""
-    return pool(np.asarray(_load(items).images)[:, 0], items.side)
+    """Return all items as 8-bit levels, (n, side, side)."""
+    return downsample(np.asarray(_load(items).images)[:, 0], items.side)
 
 
-def pool(images: Bytes, side: int) -> Bytes:
-    """Shrink square images (n, H, H) to a side that divides theirs: means, to the nearest level."""
-    count, across = len(images), images.shape[-1] // side
-    if across == 1:
+def downsample(images: Bytes, side: int) -> Bytes:
+    """Shrink square images (n, H, H) to a side that divides H, by means rounded to the nearest level."""
+    factor = images.shape[-1] // side
+    if factor == 1:
         return images
-    cut = images.reshape(count, side, across, side, across)
-    total = cut.sum(axis=(2, 4), dtype=np.uint16)
-    means: Bytes = ((total + across**2 // 2) // across**2).astype(np.uint8)
+    blocks = images.reshape(len(images), side, factor, side, factor)
+    total = blocks.sum(axis=(2, 4), dtype=np.uint16)
+    means: Bytes = ((total + factor**2 // 2) // factor**2).astype(np.uint8)
     return means

@@ -1,4 +1,4 @@
-"""The table of formats. A format is two pure functions: a task to files, and files to tables."""
+"""The table of formats. A format is two functions: from a task to files, and from files to tables."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from everlearn.stream.export import npz, png, tar
-from everlearn.stream.export.content import Content, Header, Table
-from everlearn.stream.export.unit import File
+from everlearn.stream.export.task_arrays import Table, TaskArrays, TaskHeader
+from everlearn.stream.export.task_files import TaskFile
 
 
 class Format(NamedTuple):
-    """How a task becomes files."""
+    """How a task is packed into files and unpacked."""
 
-    pack: Callable[[Content], Iterator[File]]
-    unpack: Callable[[Header, Mapping[str, bytes]], dict[str, Table]]
+    pack: Callable[[TaskArrays], Iterator[TaskFile]]
+    unpack: Callable[[TaskHeader, Mapping[str, bytes]], dict[str, Table]]
 
 
 FORMATS = {
@@ -25,7 +25,7 @@ FORMATS = {
 
 
 def find_format(name: str) -> Format:
-    """Look a format up."""
+    """Find a format by name."""
     if name not in FORMATS:
         raise ValueError(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
     return FORMATS[name]

@@ -1,4 +1,4 @@
-"""One compressed npz file a task, that numpy alone can read."""
+"""One compressed npz file per task, readable with numpy alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.stream.export.content import Content, Header, Table, tabulate
-from everlearn.stream.export.unit import File, stem
+from everlearn.stream.export.task_arrays import Table, TaskArrays, TaskHeader, make_table
+from everlearn.stream.export.task_files import TaskFile, task_stem
 
 
-def pack(content: Content) -> Iterator[File]:
+def pack(task: TaskArrays) -> Iterator[TaskFile]:
     """Write images_train, labels_train, factors_train (N, 5), theta_train, and so on."""
-    header = content.header
+    header = task.header
     arrays: dict[str, Any] = {
         "index": np.int64(header.index),
         "classes": np.array(header.classes, np.int64),
@@ -23,20 +23,20 @@ def pack(content: Content) -> Iterator[File]:
         "online": np.bool_(header.online),
         "tells_index": np.bool_(header.tells_index),
     }
-    for name, table in content.tables.items():
-        arrays |= {f"{kind}_{name}": array for kind, array in _arrays(table).items()}
+    for name, table in task.tables.items():
+        arrays |= {f"{column}_{name}": array for column, array in _arrays(table).items()}
     buffer = BytesIO()
     np.savez_compressed(buffer, **arrays)
-    rows = sum(len(table.labels) for table in content.tables.values())
-    yield File(f"{stem(header.index)}.npz", rows, buffer.getvalue())
+    rows = sum(len(table.labels) for table in task.tables.values())
+    yield TaskFile(f"{task_stem(header.index)}.npz", rows, buffer.getvalue())
 
 
-def unpack(header: Header, files: Mapping[str, bytes]) -> dict[str, Table]:
+def unpack(header: TaskHeader, files: Mapping[str, bytes]) -> dict[str, Table]:
     """Read the tables back."""
     (data,) = files.values()
     with np.load(BytesIO(data), allow_pickle=False) as arrays:
         return {
-            name: tabulate(
+            name: make_table(
                 layout,
                 arrays[f"images_{name}"],
                 arrays[f"labels_{name}"],

@@ -1,4 +1,4 @@
-"""A folder of PNG images a task, with one CSV table of what they show."""
+"""One folder of PNG images per task, with a CSV table of their labels and factors."""
 
 from __future__ import annotations
 
@@ -9,36 +9,44 @@ from io import StringIO
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.factors import NAMES
-from everlearn.stream.export.content import Content, Header, Layout, Table, tabulate
-from everlearn.stream.export.pixels import decode, encode
-from everlearn.stream.export.unit import File, stem
+from everlearn.factors import FACTOR_NAMES
+from everlearn.stream.export.png_codec import decode, encode
+from everlearn.stream.export.task_arrays import (
+    Table,
+    TableLayout,
+    TaskArrays,
+    TaskHeader,
+    make_table,
+)
+from everlearn.stream.export.task_files import TaskFile, task_stem
 
 _TABLE = "rows.csv"
-_FIRST = ("split", "row", "file", "label")
+_COLUMNS = ("split", "row", "file", "label")
 _THETA = tuple(f"theta_{i}{j}" for i in range(2) for j in range(3))
 
 
-def pack(content: Content) -> Iterator[File]:
+def pack(arrays: TaskArrays) -> Iterator[TaskFile]:
     """Write every image, then the table."""
-    folder = stem(content.header.index)
-    for name, table in content.tables.items():
+    folder = task_stem(arrays.header.index)
+    for name, table in arrays.tables.items():
         for row, image in enumerate(table.images):
-            yield File(f"{folder}/{_path(name, row)}", 1, encode(image))
-    rows = [row for name, table in content.tables.items() for row in _rows(name, table)]
-    yield File(f"{folder}/{_TABLE}", len(rows), _write(rows))
+            yield TaskFile(f"{folder}/{_path(name, row)}", 1, encode(image))
+    rows = [row for name, table in arrays.tables.items() for row in _rows(name, table)]
+    yield TaskFile(f"{folder}/{_TABLE}", len(rows), _write(rows))
 
 
-def unpack(header: Header, files: Mapping[str, bytes]) -> dict[str, Table]:
+def unpack(header: TaskHeader, files: Mapping[str, bytes]) -> dict[str, Table]:
     """Read the tables back."""
-    folder = stem(header.index)
+    folder = task_stem(header.index)
     rows = list(csv.DictReader(StringIO(files[f"{folder}/{_TABLE}"].decode())))
 
-    def table(name: str, layout: Layout) -> Table:
+    def table(name: str, layout: TableLayout) -> Table:
         mine = [row for row in rows if row["split"] == name]
         images = [decode(files[f"{folder}/{row['file']}"]) for row in mine]
         labels = [int(row["label"]) for row in mine]
-        return tabulate(layout, images, labels, _numbers(mine, NAMES), _numbers(mine, _THETA))
+        return make_table(
+            layout, images, labels, _numbers(mine, FACTOR_NAMES), _numbers(mine, _THETA)
+        )
 
     return {name: table(name, layout) for name, layout in header.layouts.items()}
 
@@ -48,7 +56,7 @@ def _path(split: str, row: int) -> str:
 
 
 def _rows(name: str, table: Table) -> list[dict[str, object]]:
-    """One dictionary a row, without the columns that the data do not have."""
+    """Return one dictionary per row, without the columns that the data lack."""
     count = len(table.labels)
     columns: dict[str, list[object]] = {
         "split": [name] * count,
@@ -57,7 +65,7 @@ def _rows(name: str, table: Table) -> list[dict[str, object]]:
         "label": table.labels.tolist(),
     }
     if table.factors is not None:
-        columns |= {key: c.tolist() for key, c in zip(NAMES, table.factors, strict=True)}
+        columns |= {key: c.tolist() for key, c in zip(FACTOR_NAMES, table.factors, strict=True)}
     if table.theta is not None:
         flat = table.theta.reshape(count, 6).T
         columns |= {key: c.tolist() for key, c in zip(_THETA, flat, strict=True)}
@@ -65,10 +73,10 @@ def _rows(name: str, table: Table) -> list[dict[str, object]]:
 
 
 def _write(rows: list[dict[str, object]]) -> bytes:
-    """Write the table; Python writes a float so that it reads back to the same bits."""
+    """Encode the table as CSV; floats are written so that they read back to the same bits."""
     known = {key for row in rows for key in row}
     out = StringIO()
-    header = [key for key in (*_FIRST, *NAMES, *_THETA) if key in known]
+    header = [key for key in (*_COLUMNS, *FACTOR_NAMES, *_THETA) if key in known]
     writer = csv.DictWriter(out, header, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

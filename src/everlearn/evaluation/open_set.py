@@ -1,0 +1,87 @@
+"""Open-set recognition: does an image belong to a known class at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from everlearn.evaluation.one_shot import (
+    QueryBatch,
+    class_by_class,
+    draw_queries,
+    join_small,
+    new_classes,
+    query_batches,
+)
+from everlearn.evaluation.plan import spread
+from everlearn.learner import HasMemory
+from everlearn.memory import Exemplars
+from everlearn.rows import OpenSetRow
+from everlearn.stream import Stream, Task
+
+
+def open_set(
+    stream: Stream,
+    learner: HasMemory,
+    classes: int = 1000,
+    max_images: int = 2000,
+    step: int = 0,
+    learned: int = -1,
+) -> OpenSetRow:
+    """Score the novelty of as many images of known as of new classes.
+
+    Args:
+        classes: how many known classes the memory is reduced to, evenly spread, and how many new ones.
+        max_images: of known and of new classes, each.
+        step: optimizer steps so far, for the row.
+        learned: the last task learned, for the row.
+    """
+    labels = learner.memory.labels
+    chosen = [labels[place] for place in spread(len(labels), classes)]
+    memory = learner.memory.subset(chosen)
+    device = str(memory.device)
+    batches = known_queries(stream, chosen, max(1, max_images // len(chosen)), device)
+    known, correct = _match(learner, memory, batches)
+    batches = query_batches(new_classes(stream, learner), len(chosen), len(known), device)
+    unknown, _ = _match(learner, memory, batches)
+    count = min(len(known), len(unknown))
+    kept = spread(len(known), count)
+    return {
+        "kind": "open-set",
+        "known": [known[place] for place in kept],
+        "unknown": [unknown[place] for place in spread(len(unknown), count)],
+        "correct": [correct[place] for place in kept],
+        "step": step,
+        "learned": learned,
+    }
+
+
+def known_queries(
+    stream: Stream, classes: list[int], images_per_class: int, device: str
+) -> Iterator[QueryBatch]:
+    """Draw test images of some classes of a stream."""
+    plain = class_by_class(stream)
+    chosen = set(classes)
+    indices = sorted({(c - plain.first_class) // plain.classes_per_task for c in chosen})
+    tasks = (plain[index] for index in indices)
+    return join_small(
+        draw_queries(task, _rows(task, chosen, images_per_class), device) for task in tasks
+    )
+
+
+def _rows(task: Task, chosen: set[int], images_per_class: int) -> list[int]:
+    labels = task.test.labels
+    classes = [label for label in task.classes if label in chosen]
+    return [int(row) for c in classes for row in (labels == c).nonzero()[0][:images_per_class]]
+
+
+def _match(
+    learner: HasMemory, memory: Exemplars, batches: Iterable[QueryBatch]
+) -> tuple[list[float], list[int]]:
+    """Return the novelty of images, and whether each was classified correctly."""
+    novelty: list[float] = []
+    correct: list[int] = []
+    for batch in batches:
+        found = learner.match(batch.images, memory, 2)
+        novelty += [round(value, 7) for value in found.novelty.tolist()]
+        correct += (found.labels[:, 0] == batch.labels).int().tolist()
+    return novelty, correct

@@ -1,0 +1,38 @@
+"""Prefetching: the next task is prepared while a GPU still works through the steps of the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everlearn.stream import Task, TaskStream
+from everlearn.training.cuda import side_stream
+
+
+class TaskLoader:
+    """Iterates over the tasks of a run; `prefetch` prepares the next one."""
+
+    def __init__(self, stream: TaskStream, start: int, end: int | None, device: str) -> None:
+        """Prepare nothing yet.
+
+        Args:
+            end: the index after the last task; None if the run is endless.
+        """
+        self._stream = stream
+        self._index = start
+        self._end = end
+        self._device = device
+        self._next: Task | None = None
+
+    def __iter__(self) -> Iterator[Task]:
+        """Yield each task, prepared by `prefetch` or made on demand."""
+        while self._end is None or self._index < self._end:
+            yield self._stream[self._index] if self._next is None else self._next
+            self._index += 1
+
+    def prefetch(self) -> None:
+        """Make the next task on the device, in a stream beside the one that learns."""
+        following = self._index + 1
+        with side_stream(self._device):
+            self._next = (
+                None if following == self._end else self._stream[following].to(self._device)
+            )

@@ -1,0 +1,67 @@
+"""Continuous factors: does a learner trained on a grid of poses generalise to poses in between?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.verdicts import format_values, unpublished
+from everlearn.report import Table
+from everlearn.report.experiment import ExperimentResult
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "Continuous factors"
+SOURCE = "ours"
+CLAIM = "Tests on the training grid overestimate a learner; poses in between show whether it generalises."
+JITTER = Trial(
+    "dcl-plus-jitter", "dcl-plus", {"jitter": 0.25, "instance_stats": 0.0}, label="DCL+ with jitter"
+)
+_TRIALS = (DCL, DCL_PLUS, JITTER)
+SETTINGS = {
+    SMALL: Settings(_TRIALS, {"classes": 20}),
+    PAPER: Settings(_TRIALS, {"classes": 1000}),
+}
+COST = {SMALL: "1 minute", PAPER: "8 minutes"}
+
+
+def run(runner: Runner) -> None:
+    """Run all trials; one-shot evaluation is part of their plan."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Compare one-shot accuracy on the grid and between its values."""
+    settings = results.settings(SETTINGS)
+    groups = results.groups(settings.trials)
+    classes = settings.options["classes"]
+    names = {
+        factors: f"one_shot_standard_{factors}_{classes}" for factors in ("grid", "continuous")
+    }
+    table = Table(
+        f"{classes:,} new classes, one shot",
+        ["method", *names],
+        [
+            [group.label, *(summary_cell(group, name, 4) for name in names.values())]
+            for group in groups
+        ],
+        "The memory holds only the new shapes. Continuous: any pose within the ranges of the grid. The run "
+        "with jitter uses no instance statistics.",
+    )
+    continuous = {group.label: summary_mean(group, names["continuous"]) for group in groups}
+    caption = "One-shot accuracy, poses between those of the grid."
+    figures = bar_figures(
+        groups, names["continuous"], "continuous", "accuracy, continuous factors", caption
+    )
+    claim = f"{classes:,} new classes, poses between those of the grid"
+    return ExperimentResult(
+        figures,
+        tables=[table] if groups else [],
+        verdicts=[unpublished(claim, format_values(continuous, 4))],
+        runs=runs_of(groups),
+        missing=results.missing(settings.trials),
+    )

@@ -1,0 +1,87 @@
+"""Figure 3: LwF, SI and EWC beside DCL, at their published strength and far above it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.framework.groups import accuracy_after, accuracy_figures, final_accuracy
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, EWC, FINE_TUNING, LWF, SI
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.verdicts import format_values, judge_claim
+from everlearn.report.experiment import ExperimentResult
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "Regularisation"
+SOURCE = "Figure 3"
+CLAIM = "LwF, SI and EWC collapse within about ten tasks, LwF and SI at any strength; DCL improves."
+_STRENGTHS = (
+    (LWF, "distillation_weight", (1.0, 10.0)),
+    (SI, "strength", (1.0, 10.0)),
+    (EWC, "strength", (3.0, 30.0)),
+)
+
+
+def _stronger(tasks: int) -> tuple[Trial, ...]:
+    """Return trials with 10 and 100 times the published strength, on the first tasks of the stream."""
+    return tuple(
+        trial._replace(
+            name=f"{trial.name}-{value:g}", settings={name: value}, max_tasks=tasks,
+            label=f"{trial.label}, {value:g}",
+        )
+        for trial, name, values in _STRENGTHS
+        for value in values
+    )  # fmt: skip
+
+
+_PUBLISHED = (DCL_PLUS, DCL, FINE_TUNING, LWF, SI, EWC)
+SETTINGS = {
+    SMALL: Settings((*_PUBLISHED, *_stronger(2)), {"early": 2}),
+    PAPER: Settings((*_PUBLISHED, *_stronger(50)), {"early": 10}),
+}
+COST = {SMALL: "2 minutes", PAPER: "20 minutes"}
+
+
+def run(runner: Runner) -> None:
+    """Run all trials."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Draw accuracy at the published strengths and above them."""
+    settings = results.settings(SETTINGS)
+    published = results.groups(_PUBLISHED)
+    stronger = results.groups(settings.trials[len(_PUBLISHED) :])
+    figures = accuracy_figures(
+        published, "fig3", "Accuracy on all tasks so far, at the published strengths."
+    )
+    figures += accuracy_figures(
+        stronger, "fig3-strengths", "10 and 100 times the published strength."
+    )
+    early_tasks = settings.options["early"]
+    regularised = [group for group in published if group.method in ("lwf", "si", "ewc")]
+    early = {group.label: accuracy_after(group, early_tasks) for group in regularised}
+    known = [value for value in early.values() if value is not None]
+    final = {group.label: final_accuracy(group) for group in stronger}
+    verdicts = [
+        judge_claim(
+            f"They collapse within about {early_tasks} tasks",
+            format_values(early),
+            max(known) <= 0.2 if known else None,
+        ),
+        judge_claim(
+            "10 and 100 times the strength does not help",
+            format_values(final),
+            max(final.values()) <= 0.1 if final else None,
+            "accuracy at the end; the paper says so of LwF and SI; a strong penalty also prevents learning "
+            "new tasks",
+        ),
+    ]
+    return ExperimentResult(
+        figures,
+        verdicts=verdicts,
+        runs=runs_of([*published, *stronger]),
+        missing=results.missing(settings.trials),
+    )

@@ -1,0 +1,88 @@
+"""Figure 9: open-set recognition. Is the shape of an image known?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.framework.groups import line_figures, summary_mean
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.verdicts import compare_number, format_values, unpublished
+from everlearn.metrics import paper_curve
+from everlearn.report import Group
+from everlearn.report.charts.accuracy_lines import Line
+from everlearn.report.experiment import ExperimentResult
+from everlearn.rows import OpenSetRow, of_kind
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "Open set"
+SOURCE = "Figure 9"
+CLAIM = "The area under the curve of correct rates on seen and unseen shapes is 0.92."
+SETTINGS = {
+    SMALL: Settings((DCL_PLUS, DCL)),
+    PAPER: Settings((DCL_PLUS._replace(seeds=SEEDS), DCL)),
+}
+COST = {SMALL: "1 minute", PAPER: "11 minutes"}
+_SCORES = ("open_set_auroc", "open_set_average_precision", "open_set_oscr")
+_WHY = {
+    DCL.title: "the paper's method, on images of 64 pixels with soft edges, after the last task",
+    DCL_PLUS.title: "ours, with exemplar replay, weight averaging and fitted maps, on the same images",
+}
+_NOTE = (
+    "The paper calls the two rates precision and recall. They are the fractions of seen shapes called seen "
+    "and of unseen shapes called unseen, for all thresholds on the ratio of the two smallest distances."
+)
+
+
+def run(runner: Runner) -> None:
+    """Run both trials; open-set evaluation is part of their plan."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Draw the curve, and report its area and standard scores."""
+    trials = results.settings(SETTINGS).trials
+    groups = results.groups(trials)
+    areas = {group.label: summary_mean(group, "open_set_paper_area") for group in groups}
+    verdicts = [
+        compare_number(f"{label}: area under the published curve", 0.92, areas.get(label), why)
+        for label, why in _WHY.items()
+    ]
+    verdicts += [
+        unpublished(
+            f"{group.label}: standard scores, unseen shapes as positives",
+            format_values(_scores(group)),
+        )
+        for group in groups
+    ]
+    figures = line_figures(
+        [_line(group) for group in groups],
+        "fig9",
+        "unseen shapes called unseen",
+        "seen shapes called seen",
+        "The two rates over all thresholds, first seed.",
+    )
+    return ExperimentResult(
+        figures,
+        verdicts=verdicts,
+        runs=runs_of(groups),
+        missing=results.missing(trials),
+        note=_NOTE,
+    )
+
+
+def _scores(group: Group) -> dict[str, float | None]:
+    return {
+        name.removeprefix("open_set_").replace("_", " "): summary_mean(group, name)
+        for name in _SCORES
+    }
+
+
+def _line(group: Group) -> Line:
+    row = of_kind(group.runs[0].rows, OpenSetRow)[-1]
+    found = paper_curve(row["known"], row["unknown"])
+    seen = found.seen_rate
+    return Line(group.label, group.method, found.unseen_rate, seen, seen, seen)

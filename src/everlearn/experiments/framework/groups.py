@@ -1,0 +1,98 @@
+"""Numbers and figures of groups of runs, which experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from everlearn.metrics import curve, share, wilson
+from everlearn.report import Group
+from everlearn.report.charts import Bar, draw_bars, draw_lines
+from everlearn.report.charts.accuracy_lines import Line, accuracy_lines
+from everlearn.report.experiment import Figure
+from everlearn.report.tables.numbers import MISSING
+from everlearn.rows import Row
+
+
+def accuracy_after(group: Group, tasks: int) -> float | None:
+    """Return the accuracy on all tasks so far after a number of tasks, mean over the seeds tested then."""
+    values = [_accuracy_after(run.rows, tasks) for run in group.runs]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def final_accuracy(group: Group) -> float:
+    """Return the accuracy on all tasks at the end, mean over seeds."""
+    return float(np.mean([run.summary["average_accuracy"] for run in group.runs]))
+
+
+def summary_mean(group: Group, name: str) -> float | None:
+    """Return a number of the summary, mean over the seeds that have it."""
+    values = list(group.values(name).values())
+    return sum(values) / len(values) if values else None
+
+
+def final_pooled_accuracy(group: Group) -> float:
+    """Return the fraction of all test images classified correctly at the end, mean over seeds."""
+    curves = [curve(run.rows) for run in group.runs]
+    return float(np.mean([share(c.correct[-1], c.total[-1]) for c in curves]))
+
+
+def summary_cell(group: Group, name: str, digits: int = 3) -> str:
+    """Format the mean of a number of the summary for a table."""
+    return format_number(summary_mean(group, name), digits)
+
+
+def format_mean_std(values: Sequence[float], digits: int) -> str:
+    """Format a mean over seeds and, of several seeds, their standard deviation."""
+    if not values:
+        return MISSING
+    deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{deviation}"
+
+
+def format_number(value: float | None, digits: int = 3) -> str:
+    """Format a number for a table; None becomes a dash."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def bar_figures(
+    groups: Sequence[Group], name: str, figure: str, x: str, caption: str
+) -> list[Figure]:
+    """Draw a number of the summary as one bar per group; no figure where it was not measured."""
+    values = {group.label: summary_mean(group, name) for group in groups}
+    bars = [
+        Bar(group.label, group.method, value, value, value)
+        for group in groups
+        if (value := values[group.label]) is not None
+    ]
+    return [Figure(draw_bars(bars, figure, x, f"{x}, by method"), caption)] if bars else []
+
+
+def line_figures(
+    lines: Sequence[Line], name: str, x: str, y: str, caption: str, top: float | None = 1.0
+) -> list[Figure]:
+    """Draw lines; no figure where there are none."""
+    description = f"{y} against {x}"
+    return [Figure(draw_lines(lines, name, x, y, description, top=top), caption)] if lines else []
+
+
+def accuracy_figures(groups: Sequence[Group], name: str, caption: str) -> list[Figure]:
+    """Draw accuracy on all tasks so far against tasks learned; no figure where there are no runs."""
+    return line_figures(accuracy_lines(groups), name, "tasks learned", "accuracy", caption)
+
+
+def wilson_line(
+    label: str, method: str, x: Sequence[float], counts: Sequence[tuple[int, int]]
+) -> Line:
+    """Return a line through fractions of counts (correct, total), with Wilson's intervals."""
+    correct, total = np.array(counts, np.int64).T
+    low, high = wilson(correct, total)
+    return Line(label, method, np.array(x), share(correct, total), np.array(low), np.array(high))
+
+
+def _accuracy_after(rows: Sequence[Row], tasks: int) -> float | None:
+    found = curve(rows)
+    tested = np.flatnonzero((found.learned == tasks - 1) & (found.total > 0))
+    return float(found.accuracy[tested[0]]) if len(tested) else None

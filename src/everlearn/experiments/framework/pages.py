@@ -1,0 +1,139 @@
+"""The report of all experiments, or of some, from rows on disk; torch is not needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from everlearn.core.files import write_file
+from everlearn.experiments import EXPERIMENTS
+from everlearn.experiments.beyond import overview, stability
+from everlearn.experiments.framework.findings import make_lead
+from everlearn.experiments.framework.groups import summary_mean
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.trial import PAPER, at_scale
+from everlearn.report import Group
+from everlearn.report.experiment import ExperimentInfo, ExperimentResult
+from everlearn.report.reproduction import Reproduction, write_report
+from everlearn.report.sections import OVERVIEW
+from everlearn.report.verdict import Verdict
+
+SCALE_FILE = "reproduce.json"
+SCALE_NAMES = ("tiny", "small", "paper")
+_SMALLER = "a much smaller stream than the paper's"
+_OVERVIEW = "overview"
+# Headings of the contents, by the folder of an experiment's module.
+_GROUPS = {
+    "dcl": "Disentangled continual learning",
+    "beyond": "Beyond the paper",
+    "gnr": "Generative negative replay",
+    "vase": "VASE",
+    "plasticity": "Plasticity",
+}
+
+
+def write_scale(folder: Path, scale: str) -> None:
+    """Record in a folder the scale of its runs."""
+    write_file(folder / SCALE_FILE, json.dumps({"scale": scale}).encode() + b"\n")
+
+
+def read_scale(folder: Path) -> str | None:
+    """Return the scale of a folder written by `everlearn reproduce`; None for other folders."""
+    path = folder / SCALE_FILE
+    if not path.is_file():
+        return None
+    try:
+        scale = json.loads(path.read_text())["scale"]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(
+            f'{path} is damaged: it must look like {{"scale": "paper"}}; restore it'
+        ) from None
+    if scale not in SCALE_NAMES:
+        raise ValueError(f"{path} names the scale {scale!r}; known: {', '.join(SCALE_NAMES)}")
+    return str(scale)
+
+
+def write_experiments_report(
+    folder: Path, scale: str, out: Path, names: Sequence[str] = (), title: str | None = None
+) -> Path:
+    """Write the report of the named experiments, or of all, from the rows in a folder."""
+    results = ResultsFolder(folder, scale)
+    chosen = names or list(EXPERIMENTS)
+    experiments = [(_info(name, scale), _result(name, results)) for name in chosen]
+    command = f"everlearn reproduce {'all' if not names else ' '.join(names)} --scale {scale}"
+    groups = _compared(results, chosen)
+    lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in chosen else None
+    content = Reproduction(
+        title or _title(scale), _intro(scale), command, groups, experiments, lead
+    )
+    return write_report(out, content)
+
+
+def _info(name: str, scale: str) -> ExperimentInfo:
+    module = EXPERIMENTS[name]
+    cost = at_scale(module.COST, scale)
+    command = f"everlearn reproduce {name} --scale {scale}"
+    folder = module.__name__.split(".")[-2]
+    group = OVERVIEW if name == _OVERVIEW else _GROUPS.get(folder, folder)
+    return ExperimentInfo(name, module.TITLE, module.SOURCE, module.CLAIM, command, cost, group)
+
+
+def _result(name: str, results: ResultsFolder) -> ExperimentResult:
+    result: ExperimentResult = EXPERIMENTS[name].figure(results)
+    if results.scale == PAPER:
+        return result
+    return result._replace(verdicts=[_not_comparable(verdict) for verdict in result.verdicts])
+
+
+def _not_comparable(verdict: Verdict) -> Verdict:
+    """Withdraw a verdict from a smaller stream than the paper's."""
+    if verdict.verdict == "not comparable":
+        return verdict
+    return verdict._replace(verdict="not comparable", why=_SMALLER)
+
+
+def _compared(results: ResultsFolder, names: Sequence[str]) -> list[Group]:
+    """Return the methods of the summary: all, or those of one experiment."""
+    if len(names) > 1:
+        groups = overview.compared_groups(results)
+    else:
+        trials = results.settings(EXPERIMENTS[names[0]].SETTINGS).trials
+        # Accuracy on some tasks is not comparable with accuracy on all.
+        groups = results.groups(trial for trial in trials if not trial.plan.get("max_test_tasks"))
+    gaps = _gaps(results)
+    return [_with_gap(group, gaps) for group in groups]
+
+
+def _title(scale: str) -> str:
+    return "Everlearn: endless continual learning" + ("" if scale == PAPER else f", scale {scale}")
+
+
+def _gaps(results: ResultsFolder) -> dict[str, float | None]:
+    """Return the stability gap by label, measured on a shorter stream."""
+    probed = results.groups(results.settings(stability.SETTINGS).trials)
+    return {group.label: summary_mean(group, "stability_gap") for group in probed}
+
+
+def _with_gap(group: Group, gaps: dict[str, float | None]) -> Group:
+    """Add the stability gap of the group's label to its runs, if there is one."""
+    gap = gaps.get(group.label)
+    if gap is None:
+        return group
+    runs = [run._replace(summary={**run.summary, "stability_gap": gap}) for run in group.runs]
+    return group._replace(runs=runs)
+
+
+def _intro(scale: str) -> str:
+    if scale == PAPER:
+        return (
+            "This report reproduces every figure and table of the paper on disentangled continual learning "
+            "(Dziadzio et al. 2023, arXiv 2312.16731) and goes beyond it: 500 tasks of ten shapes, 64 "
+            "pixels, on one NVIDIA H200. It also tests the claims of generative negative replay (Graffieti "
+            "et al. 2022, arXiv 2204.05842) on latents of 50 shapes, and of life-long disentangled "
+            "representations (VASE, Achille et al. 2018, arXiv 1808.06508) on MNIST and Fashion-MNIST. "
+            "Stability gaps in the summary come from ten tasks."
+        )
+    return (
+        "The same experiments on a small stream. It shows that they work; its numbers say little."
+    )

@@ -1,0 +1,101 @@
+"""ResultsFolder: the runs and measurements of experiments on disk, read without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from everlearn.core.jsonl import PACKED, read_json_lines
+from everlearn.experiments.framework.trial import Settings, Trial, at_scale
+from everlearn.metrics import summarise
+from everlearn.report import Group, LoadedRun
+from everlearn.rows import MeasurementRow, OriginRow, check_names, of_kind
+from everlearn.runs.folder import is_finished
+from everlearn.runs.load import load_run
+
+MEASUREMENTS = "parts"  # the folder of their files
+ORIGIN = "origin"
+
+
+class ResultsFolder:
+    """The results of one scale; each run is read once, when it is first needed."""
+
+    def __init__(self, folder: Path, scale: str) -> None:
+        self.folder = folder
+        self.scale = scale
+        self._runs: dict[str, LoadedRun] = {}
+
+    def settings(self, by_scale: Mapping[str, Settings]) -> Settings:
+        """Return the settings of an experiment at this scale."""
+        return at_scale(by_scale, self.scale)
+
+    def groups(self, trials: Iterable[Trial]) -> list[Group]:
+        """Return the finished runs of each trial, in the order of the trials; empty groups are left out."""
+        loaded = [(trial, self._load_trial(trial)) for trial in trials]
+        return [Group(trial.title, trial.method, runs) for trial, runs in loaded if runs]
+
+    def missing(self, trials: Iterable[Trial]) -> list[str]:
+        """Return the names of the runs that do not exist or are not finished."""
+        names = [trial.folder(seed) for trial in trials for seed in trial.seeds]
+        return [name for name in names if not is_finished(self.folder / name)]
+
+    def rows(self, measurement: str) -> list[MeasurementRow]:
+        """Return the rows of a measurement without its origin; none where it was not made."""
+        return [row for row in self._read(measurement) if row["kind"] != ORIGIN]
+
+    def origins(self, *measurements: str) -> dict[str, OriginRow]:
+        """Return the provenance rows of the measurements that were made, by name."""
+        found = {name: of_kind(self._read(name), OriginRow) for name in measurements}
+        return {name: rows[0] for name, rows in found.items() if rows}
+
+    def measurements(self, prefix: str) -> list[str]:
+        """Return the names of all measurements that start with a prefix, packed or not."""
+        paths = (self.folder / MEASUREMENTS).glob(f"{prefix}*.jsonl*")
+        return sorted({path.name.removesuffix(PACKED).removesuffix(".jsonl") for path in paths})
+
+    def _read(self, measurement: str) -> list[MeasurementRow]:
+        path = self.folder / MEASUREMENTS / f"{measurement}.jsonl"
+        rows = read_json_lines(path)
+        check_names(rows, path)
+        return cast("list[MeasurementRow]", rows)
+
+    def _load_trial(self, trial: Trial) -> list[LoadedRun]:
+        names = [trial.folder(seed) for seed in trial.seeds]
+        runs = [self._load(name, trial) for name in names if is_finished(self.folder / name)]
+        return [run._replace(label=trial.title) for run in runs if run.measured]
+
+    def _load(self, name: str, trial: Trial) -> LoadedRun:
+        if name not in self._runs:
+            run = load_run(self.folder / name)
+            _check_method(run, trial)
+            self._runs[name] = subsample_tests(run, trial.plan.get("every", 1))
+        return self._runs[name]
+
+
+def _check_method(run: LoadedRun, trial: Trial) -> None:
+    if run.method != trial.method:
+        raise ValueError(
+            f"{run.folder} holds a run of {run.method}, but its name belongs to {trial.method}; rename it"
+        )
+
+
+def subsample_tests(run: LoadedRun, every: int) -> LoadedRun:
+    """Keep the tests after every so many tasks and after the last.
+
+    A run of joint training that was tested more often knows nothing new in between.
+    """
+    last = max((row["learned"] for row in run.rows if row["kind"] == "test"), default=-1)
+    kept = [
+        row
+        for row in run.rows
+        if row["kind"] != "test" or row["learned"] == last or (row["learned"] + 1) % every == 0
+    ]
+    if len(kept) == len(run.rows):
+        return run
+    return run._replace(rows=kept, summary=summarise(kept, run.costs))
+
+
+def runs_of(groups: Sequence[Group]) -> list[LoadedRun]:
+    """Return all runs of the groups."""
+    return [run for group in groups for run in group.runs]

@@ -1,0 +1,95 @@
+"""Generative replay over hundreds of experiences: its accuracy, and the cost of each experience."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.framework.groups import (
+    accuracy_figures,
+    final_accuracy,
+    format_number,
+    summary_mean,
+)
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, MIDDLE_BUFFER, replay
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.verdicts import format_values, unpublished
+from everlearn.experiments.gnr.modes import style_by_mode
+from everlearn.experiments.gnr.trials import AR1_FREE, BIR, GNR, GNR_NONE, GNR_POSITIVE, NEGATIVE
+from everlearn.report import Group, Table
+from everlearn.report.experiment import ExperimentResult
+from everlearn.report.tables.numbers import MISSING, byte_size
+from everlearn.rows import TaskRow, of_kind
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "Generative replay over hundreds of tasks"
+SOURCE = "ours"
+CLAIM = "It was not known whether a generator that learns from its own output lasts for hundreds of tasks."
+SETTINGS = {
+    SMALL: Settings((DCL_PLUS, DCL, replay(MIDDLE_BUFFER[SMALL]), AR1_FREE[SMALL], GNR[SMALL])),
+    PAPER: Settings(
+        (
+            DCL_PLUS, DCL, replay(20_000), replay(MIDDLE_BUFFER[PAPER]), AR1_FREE[PAPER], GNR[PAPER],
+            GNR_POSITIVE, GNR_NONE, NEGATIVE, BIR,
+        )
+    ),
+}  # fmt: skip
+COST = {SMALL: "seconds after the overview", PAPER: "1 hour after the overview"}
+_NOTE = (
+    "GNR and AR1*free start from an extractor pre-trained on 500 other shapes; DCL and DCL+ are trained on "
+    "the true affine map of every image; the others start from random weights. BIR and negative replay "
+    "learn 100 tasks."
+)
+
+
+def run(runner: Runner) -> None:
+    """Run all trials."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Draw one curve per method, and tabulate the cost of a task at the start and at the end."""
+    trials = results.settings(SETTINGS).trials
+    groups = results.groups(trials)
+    final = format_values({group.label: final_accuracy(group) for group in groups})
+    caption = "Accuracy on the tests of all tasks so far."
+    return ExperimentResult(
+        accuracy_figures(style_by_mode(groups), "gnr-long", caption),
+        tables=[_cost_table(groups)] if groups else [],
+        verdicts=[unpublished("Accuracy at the end", final)],
+        runs=runs_of(groups),
+        missing=results.missing(trials),
+        note=_NOTE,
+    )
+
+
+def _cost_table(groups: Sequence[Group]) -> Table:
+    rows = []
+    for group in groups:
+        first, last = task_seconds(group)
+        ratio = last / first if first and last else None
+        cells = [format_number(value, digits=2) for value in (first, last, ratio)]
+        stored = summary_mean(group, "bytes")
+        rows.append([group.label, *cells, MISSING if stored is None else byte_size(stored)])
+    head = ["method", "first tasks, s", "last tasks, s", "last over first", "stored at the end"]
+    note = (
+        "Seconds of training per task: mean over the first tenth of the tasks without the very first, and "
+        "over the last tenth. Runs may have shared a GPU."
+    )
+    return Table("Cost of a task", head, rows, note)
+
+
+def task_seconds(group: Group) -> tuple[float | None, float | None]:
+    """Return the mean seconds of a task in the first tenth, without the first task, and in the last.
+
+    Only the first seed counts.
+    """
+    rows = sorted(of_kind(group.runs[0].costs, TaskRow), key=lambda row: row["learned"])
+    seconds = [row["seconds"] for row in rows][1:]
+    if not seconds:
+        return None, None
+    tenth = max(1, (len(seconds) + 1) // 10)
+    return sum(seconds[:tenth]) / tenth, sum(seconds[-tenth:]) / tenth

@@ -1,0 +1,201 @@
+"""DCL: regress the affine map of every image, keep one exemplar per class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from everlearn.core.random import Purpose, permutation
+from everlearn.memory import Exemplars, SearchResult
+from everlearn.methods.dcl import fit
+from everlearn.methods.dcl.random_draws import RandomDraws, draw_task, jitter, replay_exemplars
+from everlearn.methods.dcl.settings import Settings
+from everlearn.nets import build_net
+from everlearn.nets.layers.norm import use_instance_stats
+from everlearn.nets.precision import eval_mode, forward_pass, to_device
+from everlearn.render.affine import transform_images
+from everlearn.stream import Batch, Task, TaskStream
+from everlearn.training.captured_step import CapturedStep
+from everlearn.training.optimizer_step import (
+    load_optimizer_state,
+    optimizer_state,
+    optimizer_step,
+    reset_optimizer,
+    set_learning_rate,
+    training_state,
+)
+from everlearn.training.optimizers import adam
+from everlearn.training.schedule import training_batches
+from everlearn.training.stream_checks import check_epochs
+
+_MAX_REPLAYED_CLASSES = 4096  # per task
+Maps = TypeVar("Maps")
+
+
+class DCL:
+    """A net that regresses affine maps, and a memory of exemplars."""
+
+    def __init__(self, stream: TaskStream, settings: Settings, device: str) -> None:
+        """Start with random weights, which follow from the stream's seed, and an empty memory."""
+        check_epochs(stream, settings.schedule)
+        check_maps(stream[0].canonical.theta)
+        self.settings = settings
+        self.device = device
+        self.batch_size = settings.schedule.batch_size
+        self.tasks = 0
+        canvas = stream.canvas
+        net = build_net(settings.net, canvas.channels, 6, canvas.size, stream.seed)
+        self.net = to_device(net, device)
+        averages = settings.weight_averaging > 0
+        self.averaged_net = deepcopy(self.net).requires_grad_(False) if averages else self.net
+        use_instance_stats(self.averaged_net, settings.instance_stats)
+        self.memory = Exemplars(canvas.shape, device, settings.crop)
+        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        self._step = CapturedStep(self._train_step, training_state(self.net, self.optimizer))
+
+    def learn(self, task: Task) -> Iterator[Tensor]:
+        """Store the exemplars of new classes, then train on the maps of all images."""
+        exemplars = task.exemplars(self.device)
+        check_maps(exemplars.theta)
+        self.batch_size = min(self.settings.schedule.batch_size, len(task.train))
+        self._store(exemplars)
+        if self.settings.reset_optimizer:
+            reset_optimizer(self.optimizer)
+        pool = self._replay_pool(task)
+        draws = draw_task(self.settings, task, len(pool)).to(self.device)
+        self.net.train()
+        batches = training_batches(task, self.settings.schedule, self.device)
+        for batch, step, learning_rate in batches:
+            set_learning_rate(self.optimizer, learning_rate)
+            now = RandomDraws(*(part[step] for part in draws))
+            targets = self._image_targets(batch, exemplars)
+            theta = check_maps(batch.theta)
+            yield self._step(batch.images, theta, pool[now.replayed], *now[1:], *targets)
+        self._update_average()
+
+    def _update_average(self) -> None:
+        """Move the averaged net towards the trained one, by less the more tasks there were.
+
+        Early nets are poor: the average is over about the last sixth of all tasks (polynomial decay,
+        Shamir and Zhang 2013), until `weight_averaging` bounds it.
+        """
+        self.tasks += 1
+        if self.settings.weight_averaging:
+            step_size = max(1.0 - self.settings.weight_averaging, 6.0 / (self.tasks + 5.0))
+            averaged = list(self.averaged_net.state_dict().values())
+            torch._foreach_lerp_(averaged, list(self.net.state_dict().values()), step_size)
+
+    def _store(self, exemplars: Batch) -> None:
+        labels = exemplars.labels.tolist()
+        new = [place for place, label in enumerate(labels) if label not in self.memory]
+        self.memory.add([labels[place] for place in new], exemplars.images[new])
+
+    def _replay_pool(self, task: Task) -> Tensor:
+        """Return the exemplars that may be replayed in a task: all, or a random choice of many."""
+        labels = self.memory.labels if self.settings.exemplar_replay else []
+        if len(labels) > _MAX_REPLAYED_CLASSES:
+            order = permutation(task.seed, Purpose.REHEARSAL, task.index, len(labels))
+            labels = [labels[place] for place in order[:_MAX_REPLAYED_CLASSES]]
+        return self.memory.gather(torch.tensor(labels, dtype=torch.int64, device=self.device))
+
+    def _image_targets(self, batch: Batch, exemplars: Batch) -> list[Tensor]:
+        """Return the exemplar of each image in a list; an empty list without an image loss."""
+        if not self.settings.image_loss_weight:
+            return []
+        same = batch.labels[:, None] == exemplars.labels[None, :]
+        return [exemplars.images[same.int().argmax(1)]]
+
+    def _train_step(
+        self,
+        images: Tensor,
+        theta: Tensor,
+        replayed: Tensor,
+        views: Tensor,
+        moves: Tensor,
+        mask: Tensor,
+        *image_targets: Tensor,
+    ) -> Tensor:
+        """Take one step on the mean of (theta_hat - theta)^2 over batch and entries."""
+        images, theta = jitter(images, theta, moves)
+        images, theta = replay_exemplars(images, theta, replayed, views)
+        predicted = forward_pass(self.net, images).reshape(-1, 2, 3)
+        loss = ((predicted - theta) * mask).square().mean()
+        for targets in image_targets:
+            new = len(images) - len(views)  # the last images are replayed exemplars
+            canonical = transform_images(images, predicted)
+            error = (canonical[:new] - targets[:new]).square().mean()
+            loss = loss + self.settings.image_loss_weight * error
+        return optimizer_step(self.optimizer, loss)
+
+    def theta(self, images: Tensor) -> Tensor:
+        """Predict the affine map of each image, (B, 2, 3)."""
+        with eval_mode(self.averaged_net):
+            return forward_pass(self.averaged_net, images).reshape(-1, 2, 3)
+
+    def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the six numbers of each map as a code, (B, 6), with standard deviations of 0."""
+        theta = self.theta(images).flatten(1)
+        return theta, torch.zeros_like(theta)
+
+    def canonicalize(self, images: Tensor) -> Tensor:
+        """Bring images to canonical pose by their predicted maps."""
+        return transform_images(images, self.theta(images))
+
+    def match(self, images: Tensor, memory: Exemplars, k: int = 2) -> SearchResult:
+        """Find the k nearest exemplars of a memory; with `fit_candidates`, those that fit best."""
+        maps = self.theta(images)
+        if self.settings.fit_candidates:
+            return fit.match(images, maps, memory, k, self.settings.fit_candidates)
+        return memory.search(transform_images(images, maps), k)
+
+    def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+        """Return the class of the nearest exemplar for each image; -1 where there is none."""
+        memory = self.memory
+        if among is not None:
+            memory = memory.subset([label for label in among if label in memory])
+        if not len(memory):
+            return torch.full((len(images),), -1, device=images.device)
+        return self.match(images, memory, 1).labels[:, 0]
+
+    def novelty(self, images: Tensor) -> Tensor:
+        """Return d1 / d2 of the two nearest exemplars: near 1 for an image of an unknown class."""
+        return self.match(images, self.memory).novelty
+
+    def is_new(self, images: Tensor) -> Tensor:
+        """Decide for each image whether its class is unknown: d1 > sigma * d2."""
+        first, second = self.match(images, self.memory).distances.unbind(1)
+        return first > self.settings.sigma * second
+
+    def state(self) -> dict[str, Any]:
+        """Return weights, exemplars and, where used, averaged weights and the optimizer's state."""
+        averages = self.settings.weight_averaging > 0
+        return {
+            "net": self.net.state_dict(),
+            "averaged_net": self.averaged_net.state_dict() if averages else {},
+            "optimizer": [] if self.settings.reset_optimizer else optimizer_state(self.optimizer),
+            "memory": self.memory.state(),
+            "tasks": self.tasks,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Continue from a state."""
+        self.net.load_state_dict(state["net"])
+        if self.settings.weight_averaging:
+            self.averaged_net.load_state_dict(state["averaged_net"])
+        load_optimizer_state(self.optimizer, state["optimizer"])
+        self.memory.load_state(state["memory"])
+        self.tasks = state["tasks"]
+
+
+def check_maps(theta: Maps | None) -> Maps:
+    """Return true affine maps, or raise where the data have none."""
+    if theta is None:
+        raise ValueError(
+            "dcl learns the affine map of each image, and this stream has none; use a stream of "
+            "sprites (or dsprites), or another method"
+        )
+    return theta

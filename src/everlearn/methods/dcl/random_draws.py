@@ -1,0 +1,114 @@
+"""The random draws of DCL for one task, all at once: functions of seed, task and step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from everlearn.core.random import Purpose, uniform
+from everlearn.methods.dcl.settings import Settings
+from everlearn.render.affine import compose, invert, similarity_maps, transform_images
+from everlearn.stream import Task
+from everlearn.training.schedule import count_steps
+
+
+class RandomDraws(NamedTuple):
+    """The random draws of every step of a task, or of one step.
+
+    Attributes:
+        replayed: (steps, R) which exemplars are replayed, as places in the pool.
+        views: (steps, R, 2, 3) the maps under which they are shown.
+        moves: (steps, N, 2, 3) the maps that jitter the first images.
+        mask: (steps, 2, 3) ones, and zeros at the entries masked in the loss.
+    """
+
+    replayed: Tensor
+    views: Tensor
+    moves: Tensor
+    mask: Tensor
+
+    def to(self, device: str) -> RandomDraws:
+        """Return the same draws on a device."""
+        return RandomDraws(*(part.to(device) for part in self))
+
+
+def draw_task(settings: Settings, task: Task, pool: int) -> RandomDraws:
+    """Make all random draws of a task.
+
+    Args:
+        pool: number of exemplars that may be replayed.
+    """
+    replayed, views = draw_views(settings, task, pool)
+    parts = (replayed, views, draw_moves(settings, task), draw_mask(settings, task))
+    return RandomDraws(*(torch.from_numpy(part) for part in parts))
+
+
+def draw_views(
+    settings: Settings, task: Task, pool: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Draw exemplars (steps, R) and maps (steps, R, 2, 3) over all scales, angles and positions."""
+    steps = count_steps(task, settings.schedule)
+    count = _count(settings.exemplar_replay, settings, task)
+    numbers = _uniform(Purpose.REHEARSAL, task, steps, count, 5)
+    replayed = (numbers[..., 0] * pool).astype(np.int64)
+    scale = 0.5 + 0.5 * numbers[..., 1]
+    angle = 2.0 * np.pi * numbers[..., 2]
+    return replayed, similarity_maps(scale, angle, numbers[..., 3:] - 0.5)
+
+
+def draw_moves(settings: Settings, task: Task) -> NDArray[np.float32]:
+    """Draw the maps of jitter (steps, N, 2, 3) within the ranges of the settings."""
+    steps = count_steps(task, settings.schedule)
+    count = _count(settings.jitter, settings, task)
+    numbers = 2.0 * _uniform(Purpose.JITTER, task, steps, count, 4) - 1.0
+    scale = np.exp(settings.jitter_scale * numbers[..., 0])
+    angle = np.deg2rad(settings.jitter_rotation) * numbers[..., 1]
+    return similarity_maps(scale, angle, settings.jitter_translation * numbers[..., 2:])
+
+
+def draw_mask(settings: Settings, task: Task) -> NDArray[np.float32]:
+    """Draw ones (steps, 2, 3), with zeros at the entries that a step masks."""
+    steps = count_steps(task, settings.schedule)
+    mask = np.ones((steps, 6), np.float32)
+    order = _uniform(Purpose.MASK, task, steps, 1, 6)[:, 0].argsort(axis=1)
+    np.put_along_axis(mask, order[:, : settings.masked_entries], 0, axis=1)
+    return mask.reshape(steps, 2, 3)
+
+
+def jitter(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:
+    """Transform the first images by moves J; their maps become J^-1 theta."""
+    count = len(moves)
+    if count == 0:
+        return images, theta
+    moved = transform_images(images[:count], moves)
+    maps = compose(invert(moves), theta[:count])
+    return torch.cat((moved, images[count:])), torch.cat((maps, theta[count:]))
+
+
+def replay_exemplars(
+    images: Tensor, theta: Tensor, replayed: Tensor, views: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Replace the last images by exemplars (uint8), shown under the maps `views`."""
+    count = len(images) - len(views)
+    if count == len(images):
+        return images, theta
+    shown = transform_images(replayed.float() / 255.0, invert(views))
+    return torch.cat((images[:count], shown)), torch.cat((theta[:count], views))
+
+
+def _count(fraction: float, settings: Settings, task: Task) -> int:
+    return round(fraction * min(settings.schedule.batch_size, len(task.train)))
+
+
+def _uniform(
+    purpose: Purpose, task: Task, steps: int, count: int, each: int
+) -> NDArray[np.float64]:
+    """Draw uniform numbers in [0, 1), (steps, count, each)."""
+    if count == 0:
+        return np.zeros((steps, 0, each))
+    drawn = uniform(task.seed, purpose, task.index, np.arange(steps), count=count * each)
+    return drawn.reshape(steps, count, each)

@@ -1,0 +1,39 @@
+"""LoadedRun: the content of a run folder. `everlearn.runs.load` reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from everlearn.core.jsonl import JsonObject
+from everlearn.rows import Row, TaskRow
+
+
+class LoadedRun(NamedTuple):
+    """The content of a run folder.
+
+    Attributes:
+        label: the method, with the settings in which its runs differ.
+        summary: as `everlearn.metrics.summarise` returns it.
+        finished: whether the run is complete; otherwise the label tells its progress.
+        stream: the content of stream.json, with the seed.
+        settings: the content of settings.json.
+        sessions: date, command, machine and versions of each start or resume.
+    """
+
+    folder: Path
+    method: str
+    seed: int
+    label: str
+    rows: list[Row]
+    costs: list[TaskRow]
+    summary: dict[str, float | int | None]
+    finished: bool
+    stream: dict[str, Any]
+    settings: dict[str, Any]
+    sessions: list[JsonObject]
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is any test after a learned task."""
+        return self.summary["average_accuracy"] is not None

@@ -1,0 +1,49 @@
+"""Differences between every two methods, over the seeds that both have run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from everlearn.metrics import compare
+from everlearn.metrics.seeds import MAX_SEEDS
+from everlearn.report.tables import numbers
+from everlearn.report.tables.groups import Group
+from everlearn.report.tables.table import Table
+
+_HEAD = ["methods", "seeds", "difference", "95 % interval", "p, t-test", "p, sign flips"]
+_NOTE = (
+    "First minus second method, average accuracy, over the seeds that both have run; p values are "
+    "two-sided and not corrected for the number of pairs."
+)
+
+
+def paired_differences(groups: Sequence[Group]) -> Table:
+    """Compare every two finished groups of equal stream length that share at least two seeds."""
+    finished = [group for group in groups if all(run.finished for run in group.runs)]
+    pairs = [pair for pair in combinations(finished, 2) if _lengths(pair[0]) == _lengths(pair[1])]
+    rows = [_row(first, second) for first, second in pairs]
+    return Table("Paired differences", _HEAD, [row for row in rows if row], _NOTE)
+
+
+def _lengths(group: Group) -> set[int | None]:
+    return {run.stream.get("tasks") for run in group.runs}
+
+
+def _row(first: Group, second: Group) -> list[str]:
+    """Return the cells of one comparison; none with fewer than two shared seeds."""
+    left = first.values("average_accuracy")
+    right = second.values("average_accuracy")
+    seeds = sorted(left.keys() & right.keys())[:MAX_SEEDS]
+    if len(seeds) < 2:
+        return []
+    found = compare({s: left[s] for s in seeds}, {s: right[s] for s in seeds})
+    spread = found.spread
+    return [
+        f"{first.label} − {second.label}",
+        str(len(seeds)),
+        numbers.signed(spread.mean),
+        f"{numbers.signed(spread.low)} to {numbers.signed(spread.high)}",
+        numbers.p_value(found.t_test),
+        numbers.p_value(found.sign_flip),
+    ]

@@ -1,0 +1,1 @@
+"""How nets are trained: trainer, schedule, optimizers, captured steps, regularizers, pre-training."""

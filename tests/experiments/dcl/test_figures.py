@@ -1,0 +1,451 @@
+"""Figures and verdicts from hand-written runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from everlearn.experiments.beyond import continuous, cost, overview, scenarios, stability
+from everlearn.experiments.dcl import (
+    fig3_regularisation,
+    fig4_replay,
+    fig5_l2p,
+    fig7_invariance,
+    fig8_online,
+    fig9_open_set,
+    figa1_agem,
+    figa2_der,
+    table1_one_shot,
+)
+from everlearn.experiments.framework import groups
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.trial import PAPER, Trial
+from everlearn.report.experiment import ExperimentResult
+
+pytestmark = pytest.mark.integration
+
+pytest.importorskip("matplotlib")
+
+NONE = "not comparable"
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip drawing lines, which takes longer than everything else; test_reproduce draws them."""
+    monkeypatch.setattr(groups, "draw_lines", lambda *_, **__: "<svg/>")
+
+
+def accuracies(*pairs: tuple[int, float]) -> Rows:
+    """Rows of tests of the first task after so many tasks, with 1,000 images each."""
+    return [
+        {
+            "kind": "test", "step": tasks, "learned": tasks - 1, "tested": 0,
+            "correct": round(1000 * accuracy), "total": 1000,
+        }
+        for tasks, accuracy in pairs
+    ]  # fmt: skip
+
+
+def end(accuracy: float) -> Rows:
+    return accuracies((500, accuracy))
+
+
+def trials_of(module: ModuleType) -> dict[str, Trial]:
+    return {trial.name: trial for trial in module.SETTINGS[PAPER].trials}
+
+
+def draw(module: ModuleType, folder: Path) -> ExperimentResult:
+    return module.figure(ResultsFolder(folder, PAPER))
+
+
+def words(module: ModuleType, folder: Path) -> list[str]:
+    return [verdict.verdict for verdict in draw(module, folder).verdicts]
+
+
+BUFFERS = ("er-1k", "er-2k", "er-5k", "er-10k", "er-20k")
+
+
+def declining(tasks: int | None) -> Rows:
+    """Accuracy 1.0 after 20 tasks, and 0.5 from so many tasks on; None for never."""
+    late = [] if tasks is None else [(tasks, 0.5)]
+    return accuracies((10, 0.8), (20, 1.0), *late, (500, 1.0 if tasks is None else 0.5))
+
+
+@pytest.mark.parametrize(
+    ("falls", "word"),
+    [
+        ((30, 40, 50, 110, 250), "equal"),
+        ((30, 30, 50, 110, None), "equal"),
+        ((30, 50, 40, 110, 250), "worse"),
+        ((None, 30, 40, 110, 250), "worse"),
+        ((30,), NONE),
+    ],
+)
+def test_fig4_larger_buffers_must_decline_later(write_run, tmp_path, falls, word):
+    trials = trials_of(fig4_replay)
+    for name, tasks in zip(BUFFERS, falls, strict=False):
+        write_run(trials[name], declining(tasks))
+    result = draw(fig4_replay, tmp_path)
+    assert result.verdicts[0].verdict == word
+    assert set(result.missing) == {
+        "dcl-plus-seed0",
+        "fine-tuning-seed0",
+        *(f"{name}-seed0" for name in BUFFERS[len(falls) :]),
+    }
+
+
+def test_fig4_ignores_a_temporary_decline(write_run, tmp_path):
+    trials = trials_of(fig4_replay)
+    write_run(trials["er-1k"], accuracies((10, 1.0), (20, 0.5), (30, 0.95), (40, 0.8), (500, 0.1)))
+    write_run(trials["er-2k"], declining(50))
+    write_run(trials["er-5k"], declining(None))
+    verdict = draw(fig4_replay, tmp_path).verdicts[0]
+    assert verdict.ours == "ER, 1,000: 40 tasks; ER, 2,000: 50 tasks"
+
+
+@pytest.mark.parametrize(("last", "word"), [(0.89, "equal"), (0.91, "worse"), (1.0, "worse")])
+def test_fig4_largest_buffer_must_lose_ten_percent(write_run, tmp_path, last, word):
+    trials = trials_of(fig4_replay)
+    write_run(trials["er-10k"], end(0.1))
+    write_run(trials["er-20k"], accuracies((10, 0.9), (20, 1.0), (500, last)))
+    verdict = draw(fig4_replay, tmp_path).verdicts[1]
+    assert verdict.verdict == word
+    assert verdict.ours == f"ER, 20,000: {last:.3f}"
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((0.7, 0.8, 0.9), ["equal", "equal"]),
+        ((0.9, 0.8, 0.7), ["worse", "equal"]),
+        ((0.7, 0.8, 0.4), ["worse", "worse"]),  # five passes fall below where they began
+        ((0.7, 0.8), [NONE, NONE]),
+    ],
+)
+def test_fig8_more_epochs_must_end_higher_and_all_must_rise(write_run, tmp_path, ends, expected):
+    trials = trials_of(fig8_online)
+    for name, accuracy in zip(("dcl-online", "dcl-3", "dcl"), ends, strict=False):
+        write_run(trials[name], accuracies((10, 0.5), (500, accuracy)))
+    assert words(fig8_online, tmp_path) == [*expected, NONE]
+
+
+def one_shot_rows(counts: dict[tuple[str, int], float], learned: int = 199) -> Rows:
+    """One-shot rows on the grid, with 1,000 images each."""
+    return [
+        {
+            "kind": "one-shot", "mode": mode, "factors": "grid", "classes": classes,
+            "correct": round(1000 * accuracy), "total": 1000, "learned": learned, "step": 1,
+        }
+        for (mode, classes), accuracy in counts.items()
+    ]  # fmt: skip
+
+
+OURS = {
+    ("standard", 10): 0.99,
+    ("standard", 100): 0.984,
+    ("standard", 1000): 0.96,
+    ("generalised", 10): 0.96,
+    ("generalised", 100): 0.96,
+    ("generalised", 1000): 0.92,
+}
+
+
+def test_table1_compares_each_score_with_its_published_value(write_run, tmp_path):
+    trials = trials_of(table1_one_shot)
+    write_run(trials["dcl"], [*end(0.9), *one_shot_rows(OURS)])
+    write_run(trials["dcl-plus"], [*end(0.9), *one_shot_rows(dict.fromkeys(OURS, 0.5))])
+    # published: 1.00, 0.98, 0.95; 0.96, 0.95, 0.93
+    expected = ["worse", "equal", "better", "equal", "better", "worse"]
+    result = draw(table1_one_shot, tmp_path)
+    assert [verdict.verdict for verdict in result.verdicts] == [*expected, *["worse"] * 6]
+    assert [verdict.statement.split(":")[0] for verdict in result.verdicts] == [
+        *["DCL"] * 6,
+        *["DCL+"] * 6,
+    ]
+    (table,) = result.tables
+    assert table.head == ["new classes", "published", "DCL+", "DCL"]
+    assert ["100, standard, grid", "0.98", "0.5000", "0.9840"] in table.rows
+
+
+def test_table1_averages_scores_after_200_tasks_over_seeds(write_run, tmp_path):
+    trial = trials_of(table1_one_shot)["dcl-plus"]
+    for seed, accuracy in enumerate((0.97, 0.98, 0.99)):
+        early, late = (
+            one_shot_rows({("standard", 100): accuracy}),
+            one_shot_rows({("standard", 100): 0.5}, 499),
+        )
+        write_run(trial, [*end(0.9), *early, *late], seed)
+    verdict = draw(table1_one_shot, tmp_path).verdicts[7]
+    assert (verdict.ours, verdict.verdict) == ("0.9800", "equal")
+
+
+def test_table1_does_not_compare_unmeasured_scores(write_run, tmp_path):
+    write_run(
+        trials_of(table1_one_shot)["dcl"], [*end(0.9), *one_shot_rows({("standard", 10): 1.0})]
+    )
+    assert words(table1_one_shot, tmp_path) == ["equal", *[NONE] * 11]
+
+
+def scores(share: float) -> Rows:
+    """A fraction of the known images looks certain and the rest new; the area equals that fraction."""
+    certain = round(100 * share)
+    known = [0.1] * certain + [1.0] * (100 - certain)
+    # d2/d1 of the unknown is 2: between those of the known, 10 and 1
+    row = {"kind": "open-set", "known": known, "unknown": [0.5] * 100, "correct": [1] * 100}
+    return [*end(0.9), row]
+
+
+@pytest.mark.parametrize(
+    ("shares", "word"),
+    [((0.92,), "equal"), ((0.94,), "better"), ((0.9,), "worse"), ((0.9, 0.92, 0.94), "equal")],
+)
+def test_fig9_area_is_averaged_over_seeds(write_run, tmp_path, shares, word):
+    for seed, share in enumerate(shares):
+        write_run(trials_of(fig9_open_set)["dcl-plus"], scores(share), seed)
+    _, area, textbook = draw(fig9_open_set, tmp_path).verdicts
+    assert area.verdict == word
+    assert float(area.ours) == pytest.approx(sum(shares) / len(shares), abs=1e-4)
+    assert textbook.verdict == NONE
+    # an unknown image scores higher than a certain known one, lower than any other
+    assert f"auroc: {sum(shares) / len(shares):.3f}" in textbook.ours
+
+
+def test_fig9_judges_dcl_and_dcl_plus_separately(write_run, tmp_path):
+    write_run(trials_of(fig9_open_set)["dcl"], scores(0.9))
+    write_run(trials_of(fig9_open_set)["dcl-plus"], scores(0.94))
+    published, ours, *_ = draw(fig9_open_set, tmp_path).verdicts
+    assert published[:4] == ("DCL: area under the published curve", "0.92", "0.9000", "worse")
+    assert ours[:4] == ("DCL+: area under the published curve", "0.92", "0.9400", "better")
+
+
+@pytest.mark.parametrize(
+    ("early", "beyond", "expected"),
+    [
+        ((0.1, 0.1, 0.2), 0.1, ["equal", "equal"]),
+        ((0.1, 0.3, 0.1), 0.05, ["worse", "equal"]),
+        ((0.1, 0.1, 0.1), 0.2, ["equal", "worse"]),
+        ((), 0.05, [NONE, "equal"]),
+    ],
+)
+def test_fig3_all_must_collapse_early_and_at_any_strength(
+    write_run, tmp_path, early, beyond, expected
+):
+    trials = trials_of(fig3_regularisation)
+    for name, accuracy in zip(("lwf", "si", "ewc"), early, strict=False):
+        write_run(trials[name], accuracies((10, accuracy), (500, 0.9)))
+    write_run(trials["ewc-30"], accuracies((10, 0.9), (50, beyond)))
+    assert words(fig3_regularisation, tmp_path) == expected
+
+
+def test_fig5_reports_accuracies_without_comparison(write_run, tmp_path):
+    write_run(trials_of(fig5_l2p)["l2p-lite"], accuracies((10, 0.3), (100, 0.05)))
+    result = draw(fig5_l2p, tmp_path)
+    (verdict,) = result.verdicts
+    assert verdict.verdict == NONE
+    assert verdict.ours == "after 10 tasks L2P-lite: 0.300; at the end L2P-lite: 0.050"
+    assert "l2p-lite-seed0" not in result.missing
+
+
+@pytest.mark.parametrize(
+    ("net", "plain", "maps", "expected"),
+    [
+        (0.2, 0.01, 0.9, ["equal", "equal", "equal"]),
+        (0.004, 0.01, 0.9, ["worse", "worse", "equal"]),  # chance is 0.001
+        (0.85, 0.01, 0.9, ["equal", "equal", "worse"]),
+        (0.2, None, None, [NONE, "equal", NONE]),
+    ],
+)
+def test_fig7_contrastive_net_is_between_fine_tuning_and_dcl(
+    write_run, tmp_path, net, plain, maps, expected
+):
+    trials = trials_of(fig7_invariance)
+    for name, accuracy in (("contrastive", net), ("fine-tuning", plain), ("dcl", maps)):
+        if accuracy is not None:
+            write_run(trials[name], accuracies((100, accuracy), (200, 0.5)))
+    assert words(fig7_invariance, tmp_path) == expected
+
+
+def test_fig7_reports_the_learning_accuracy_of_the_contrastive_net(write_run, tmp_path):
+    write_run(trials_of(fig7_invariance)["contrastive"], accuracies((1, 0.25), (100, 0.1)))
+    assert (
+        "an accuracy of 0.25 among all classes" in draw(fig7_invariance, tmp_path).verdicts[1].why
+    )
+
+
+@pytest.mark.parametrize(("agem", "word"), [(0.5, "equal"), (0.7, "worse"), (None, NONE)])
+def test_figa1_agem_must_be_far_below_dcl(write_run, tmp_path, agem, word):
+    trials = trials_of(figa1_agem)
+    write_run(trials["dcl"], accuracies((50, 0.9), (500, 0.1)))
+    if agem is not None:
+        write_run(trials["agem"], accuracies((50, agem)))
+    assert words(figa1_agem, tmp_path) == [word]
+
+
+@pytest.mark.parametrize(
+    ("plain", "late", "fast", "expected"),
+    [
+        (0.3, 0.35, 0.4, ["equal", "equal"]),
+        (0.3, 0.5, 0.2, ["equal", "better"]),
+        (0.3, 0.1, 0.2, ["worse", "worse"]),
+        (None, 0.1, 0.2, [NONE, "worse"]),
+    ],
+)
+def test_figa2_judges_the_best_variant_of_der(write_run, tmp_path, plain, late, fast, expected):
+    trials = trials_of(figa2_der)
+    named = {"er-5k": plain, "der++-5k-late": late, "der++-5k-late-0.001": fast}
+    for name, accuracy in named.items():
+        if accuracy is not None:
+            write_run(trials[name], accuracies((200, accuracy), (500, 0.99)))
+    assert words(figa2_der, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("dark", "told"),
+    [((0.9, 0.2), "a variant is above replay up to 100 tasks"), ((0.1, 0.2), "no variant")],
+)
+def test_figa2_reports_how_long_a_variant_of_der_is_above_replay(write_run, tmp_path, dark, told):
+    trials = trials_of(figa2_der)
+    write_run(trials["er-5k"], accuracies((100, 0.8), (200, 0.3)))
+    write_run(trials["der++-5k"], accuracies((100, dark[0]), (200, dark[1])))
+    assert draw(figa2_der, tmp_path).verdicts[0].why.startswith(told)
+
+
+@pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
+def test_overview_dcl_must_end_above_all_methods_that_forget(write_run, tmp_path, replay, word):
+    trials = trials_of(overview)
+    write_run(trials["dcl"], end(0.9))
+    write_run(trials["joint"], end(1.0))
+    if replay is not None:
+        write_run(trials["er-20k"], end(replay))
+        write_run(trials["fine-tuning"], accuracies((200, 0.1)))
+    assert words(overview, tmp_path) == [word]
+
+
+def probed(*moments: tuple[int, int, int]) -> Rows:
+    """Probes with 100 images: the task learned, the task tested, and the number correct."""
+    rows = [
+        {
+            "kind": "probe", "step": step, "learned": learned, "tested": tested, "correct": right,
+            "total": 100,
+        }
+        for step, (learned, tested, right) in enumerate(moments, 1)
+    ]  # fmt: skip
+    last = {row["learned"]: row["step"] for row in rows}
+    ends = [
+        {
+            "kind": "task", "learned": learned, "step": step, "images": 100, "seconds": 0.5,
+            "evaluation_seconds": 0.25, "loss": 0.1, "peak_memory": 2, "bytes": {"net": 1},
+            "parameters": 1,
+        }
+        for learned, step in last.items()
+    ]  # fmt: skip
+    return [*rows, *accuracies((2, 1.0)), *ends]
+
+
+def drop(lowest: int, last: int) -> Rows:
+    """Accuracy on the first task is 1.0, drops while the second is learned, and ends at `last`."""
+    return probed((0, 0, 100), (1, 0, lowest), (1, 0, last))
+
+
+@pytest.mark.parametrize(
+    ("replays", "word"),
+    [
+        ({"gap-er": (50, 100), "gap-der++": (50, 70)}, "equal"),
+        ({"gap-er": (50, 100), "gap-der++": (50, 60)}, "worse"),  # a fifth comes back
+        ({"gap-er": (50, 50)}, "worse"),
+        ({"gap-er": (100, 100)}, "worse"),  # what does not fall cannot come back
+        ({}, NONE),
+    ],
+)
+def test_stability_replay_must_drop_and_recover(write_run, tmp_path, replays, word):
+    trials = trials_of(stability)
+    for name, counts in {"gap-ewc": (20, 20), **replays}.items():
+        write_run(trials[name], drop(*counts))
+    assert words(stability, tmp_path) == [word, NONE, NONE]
+
+
+def test_stability_reports_drop_and_recovery_of_each_method(write_run, tmp_path):
+    trials = trials_of(stability)
+    counts = {"gap-dcl": (20, 100), "gap-dcl-plus": (100, 100), "gap-ewc": (20, 28)}
+    for name, pair in counts.items():
+        write_run(trials[name], drop(*pair))
+    result = draw(stability, tmp_path)
+    assert [verdict.ours for verdict in result.verdicts] == [
+        "not measured",
+        "EWC: drops by 0.80, regains 0.10 of it",
+        "DCL: drops by 0.80, regains 1.00 of it; DCL+: does not drop",
+    ]
+    (table,) = result.tables
+    assert {row[0]: (row[1], row[-1]) for row in table.rows} == {
+        "DCL+": ("0.000", "0.000"),
+        "DCL": ("0.800", "1.000"),
+        "EWC": ("0.800", "0.100"),
+    }
+
+
+def test_stability_regained_is_a_fraction_of_all_losses(write_run, tmp_path):
+    trial = trials_of(stability)["gap-er"]
+    first = [(0, 0, 100), (1, 0, 60), (1, 0, 70), (2, 0, 60), (2, 0, 90)]
+    second = [(1, 1, 100), (2, 1, 50), (2, 1, 50)]
+    write_run(trial, probed(*sorted(first + second, key=lambda moment: moment[0])))
+    (group,) = ResultsFolder(tmp_path, PAPER).groups([trial])
+    # lost 40, 10 and 50; back 10, 10 (it was not higher before) and nothing
+    assert stability.regained(group) == pytest.approx(20 / 100)
+
+
+def test_stability_leaves_out_runs_without_probes(write_run, tmp_path):
+    write_run(trials_of(stability)["gap-er"], accuracies((2, 1.0)))
+    result = draw(stability, tmp_path)
+    assert [verdict.ours for verdict in result.verdicts] == ["not measured"] * 3
+    assert not result.figures
+    assert not result.tables
+
+
+def test_continuous_compares_poses_on_the_grid_and_in_between(write_run, tmp_path):
+    grid = one_shot_rows({("standard", 1000): 0.95}, 499)
+    between = [{**row, "factors": "continuous", "correct": 800} for row in grid]
+    write_run(trials_of(continuous)["dcl"], [*end(0.9), *grid, *between])
+    result = draw(continuous, tmp_path)
+    assert result.tables[0].rows == [["DCL", "0.9500", "0.8000"]]
+    assert result.verdicts[0].ours == "DCL: 0.8000"
+
+
+def spent(size: int) -> Rows:
+    return [
+        {
+            "kind": "task", "learned": 499, "step": 5, "images": 100, "seconds": 2.0,
+            "evaluation_seconds": 0.25, "loss": 0.1, "peak_memory": 2, "bytes": {"net": size},
+            "parameters": 1,
+        }
+    ]  # fmt: skip
+
+
+def test_cost_excludes_joint_training_from_accuracy_per_byte(write_run, tmp_path):
+    trials = trials_of(cost)
+    write_run(trials["er-1k"], [*end(0.5), *spent(10_000_000)])
+    write_run(trials["er-20k"], [*end(0.9), *spent(90_000_000)])  # more, but less for a byte
+    write_run(trials["joint"], [*end(1.0), *spent(1_000_000)])
+    result = draw(cost, tmp_path)
+    assert result.verdicts[0].ours == "ER, 1,000, 0.5000 with 10 MB"
+    assert len(result.figures) == 2
+
+
+def test_scenarios_table_has_methods_as_rows_and_scenarios_as_columns(write_run, tmp_path):
+    trials = trials_of(scenarios)
+    write_run(trials["blurry-er"], end(0.3))
+    write_run(trials["domain-er"], end(0.6))
+    write_run(trials["domain-fine-tuning"], end(0.2))
+    (table,) = draw(scenarios, tmp_path).tables
+    assert table.head[1:] == ["blurry", "recurring", "domain"]
+    assert [row[1:] for row in table.rows] == [["0.300", "–", "0.600"], ["–", "–", "0.200"]]
+
+
+def test_scenarios_weight_images_equally(write_run, tmp_path):
+    (large,) = end(0.9)
+    small = {**large, "tested": 1, "correct": 0, "total": 200}
+    write_run(trials_of(scenarios)["blurry-er"], [large, small])
+    assert draw(scenarios, tmp_path).verdicts[0].ours == "blurry, ER, 5,000: 0.750"  # 900 of 1,200

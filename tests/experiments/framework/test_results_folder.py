@@ -1,0 +1,138 @@
+"""ResultsFolder finds runs of trials, missing runs, and rows of measurements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from everlearn.core.jsonl import pack_json_lines
+from everlearn.experiments.framework.results_folder import (
+    ResultsFolder,
+    at_scale,
+    runs_of,
+    subsample_tests,
+)
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+
+pytestmark = pytest.mark.integration
+
+A = Trial("a", "er", label="Replay")
+B = Trial("b", "dcl", seeds=(0, 1))
+
+
+def result_row(learned: int, tested: int = 0, right: int = 5) -> dict[str, Any]:
+    return {
+        "kind": "test", "step": learned, "learned": learned, "tested": tested, "correct": right,
+        "total": 10,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def found(tmp_path) -> ResultsFolder:
+    return ResultsFolder(tmp_path, PAPER)
+
+
+def test_every_scale_but_paper_uses_the_settings_of_small():
+    every = {SMALL: Settings(options={"n": 1}), PAPER: Settings(options={"n": 2})}
+    assert [at_scale(every, scale).options["n"] for scale in ("tiny", "small", "paper")] == [
+        1,
+        1,
+        2,
+    ]
+
+
+def test_groups_come_in_the_order_of_trials_under_their_titles(found, write_run):
+    write_run(A, [result_row(0)])
+    write_run(B, [result_row(0)], seed=1)
+    write_run(B, [result_row(0)], seed=0)
+    groups = found.groups([B, A])
+    assert [(group.label, group.method, group.seeds) for group in groups] == [
+        ("b", "dcl", [0, 1]),
+        ("Replay", "er", [0]),
+    ]
+    assert [run.label for run in runs_of(groups)] == ["b", "b", "Replay"]
+
+
+def test_seeds_not_requested_are_left_out(found, write_run):
+    for seed in (0, 1):
+        write_run(B, [result_row(0)], seed=seed)
+    (group,) = found.groups([B._replace(seeds=(1,))])
+    assert group.seeds == [1]
+
+
+def test_groups_use_the_label_of_the_requested_trial(found, write_run):
+    write_run(A, [result_row(0)])
+    assert found.groups([A])[0].label == "Replay"
+    (group,) = found.groups([A._replace(label="ER")])
+    assert (group.label, group.runs[0].label) == ("ER", "ER")
+
+
+def test_absent_and_unfinished_runs_are_missing(found, write_run):
+    write_run(A, [result_row(0)], finish=False)
+    write_run(B, [result_row(0)], seed=1)
+    assert found.missing([A, B]) == ["a-seed0", "b-seed0"]
+    assert [group.seeds for group in found.groups([A, B])] == [[1]]
+
+
+def test_a_finished_run_without_tests_makes_no_group(found, write_run):
+    write_run(A, [])
+    assert found.missing([A]) == []
+    assert found.groups([A]) == []
+
+
+def test_rows_of_a_measurement_exclude_its_origin(found, write_measurement):
+    write_measurement("sum", [{"kind": "count", "n": 1}, {"kind": "count", "n": 2}])
+    assert [row["n"] for row in found.rows("sum")] == [1, 2]
+    assert found.rows("other") == []
+    origins = found.origins("sum", "other")
+    assert list(origins) == ["sum"]
+    assert origins["sum"]["command"] == "everlearn reproduce"
+
+
+def test_measurements_are_found_by_prefix_packed_or_not(found, write_measurement, tmp_path):
+    for part in ("sum-b", "sum-a", "product"):
+        write_measurement(part, [])
+    pack_json_lines(tmp_path / "parts" / "sum-b.jsonl")
+    assert found.measurements("sum-") == ["sum-a", "sum-b"]
+    assert found.measurements("none-") == []
+
+
+def test_a_row_without_a_kind_is_refused(found, write_measurement):
+    path = write_measurement("sum", [{"n": 1}])
+    for read in (found.rows, found.origins):
+        with pytest.raises(ValueError, match=r"sum\.jsonl has a row without a kind"):
+            read("sum")
+    path.write_text('{"kind": 1}\n')
+    with pytest.raises(ValueError, match="kind"):
+        found.rows("sum")
+
+
+def test_a_run_of_another_method_is_refused(found, write_run):
+    folder = write_run(A._replace(method="dcl"), [result_row(0)])
+    with pytest.raises(
+        ValueError, match="holds a run of dcl, but its name belongs to er"
+    ) as raised:
+        found.groups([A])
+    assert str(folder) in str(raised.value)
+
+
+def test_tests_between_the_requested_ones_are_left_out(found, write_run):
+    probe = {"kind": "probe", "step": 1, "learned": 0, "tested": 0, "correct": 1, "total": 10}
+    rows = [result_row(-1), *(result_row(learned, right=learned) for learned in range(6)), probe]
+    write_run(A._replace(plan={"every": 4}), rows)
+    (group,) = found.groups([A._replace(plan={"every": 4})])
+    (run,) = group.runs
+    tests = [row["learned"] for row in run.rows if row["kind"] == "test"]
+    assert tests == [-1, 3, 5]  # before any, after 4 tasks, and the last
+    assert [row["kind"] for row in run.rows][-1] == "probe"
+    # the last accuracy stays, 5 of 10; the mean over the stream is that of 3 and 5 of 10
+    assert run.summary["average_accuracy"] == pytest.approx(0.5)
+    assert run.summary["stream_average"] == pytest.approx(0.4)
+
+
+def test_a_run_tested_as_requested_is_unchanged(found, write_run):
+    write_run(A, [result_row(0), result_row(1)])
+    (run,) = found.groups([A])[0].runs
+    assert subsample_tests(run, 1) is run
+    assert subsample_tests(run._replace(rows=[]), 5).rows == []

@@ -1,4 +1,4 @@
-"""The picture of the flow: shapes → images → stream → learner → rows → report, as SVG."""
+"""Draw the flow of data as SVG: shapes → images → stream → learner → rows → report."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from itertools import pairwise
 
 from everlearn import outline
 
-WIDE, HIGH, STEP = 150, 168, 186
+WIDTH = 150
+HEIGHT = 168
+STEP = 186
 MARGIN = 8
-# The cards bring their own background, so that both light and dark pages show them alike.
+# The cards have a background of their own, so that they look the same on light and dark pages.
 CARD = """<g transform="translate({x} {y})">
 <rect width="150" height="168" rx="10" fill="#f6f8fa" stroke="#8b949e"/>
 <text class="title" x="75" y="28">{title}</text>
 {icon}
-<text class="words" x="75" y="136">{first}</text>
-<text class="words" x="75" y="154">{second}</text>
+<text class="caption" x="75" y="136">{first}</text>
+<text class="caption" x="75" y="154">{second}</text>
 </g>"""
 ARROW = '<path d="M{x} {y}h20m-7 -7l8 7l-8 7" fill="none" stroke="#8b949e" stroke-width="2.5"/>'
 PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
@@ -22,37 +24,39 @@ PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
 <style>
 text {{ font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; text-anchor: middle; }}
 .title {{ font-size: 18px; font-weight: 600; fill: #1f2328; }}
-.words {{ font-size: 12.5px; fill: #59636e; }}
+.caption {{ font-size: 12.5px; fill: #59636e; }}
 .small {{ font-size: 11px; fill: #1f2328; }}
 </style>
 {content}
 </svg>
 """
-WORDS = {
+CAPTIONS = {
     "shapes": ("a closed curve for", "every seed and id"),
-    "images": ("a curve under factors,", "drawn when asked for"),
-    "stream": ("tasks of classes, each", "found by its number"),
+    "images": ("a curve under factors,", "rendered on demand"),
+    "stream": ("tasks of classes, each", "created by its index"),
     "learner": ("learns task by task,", "predicts class ids"),
-    "rows": ("counts of right", "answers, on disk"),
+    "rows": ("counts of correct", "predictions, on disk"),
     "report": ("curves and tables,", "drawn from rows"),
 }
 BARS = (0.86, 0.72, 0.5, 0.64)
 
 
 def flow() -> str:
-    """Write the picture."""
+    """Return the SVG text."""
     icons = (_shapes(), _images(), _stream(), _learner(), _rows(), _report())
     cards = [
         CARD.format(x=MARGIN + STEP * i, y=MARGIN, title=title, icon=icon, first=a, second=b)
-        for i, ((title, (a, b)), icon) in enumerate(zip(WORDS.items(), icons, strict=True))
+        for i, ((title, (a, b)), icon) in enumerate(zip(CAPTIONS.items(), icons, strict=True))
     ]
-    arrows = [ARROW.format(x=MARGIN + WIDE + 8 + STEP * i, y=MARGIN + HIGH // 2) for i in range(5)]
-    width = 2 * MARGIN + 5 * STEP + WIDE
-    return PAGE.format(width=width, height=HIGH + 2 * MARGIN, content="\n".join(cards + arrows))
+    arrows = [
+        ARROW.format(x=MARGIN + WIDTH + 8 + STEP * i, y=MARGIN + HEIGHT // 2) for i in range(5)
+    ]
+    width = 2 * MARGIN + 5 * STEP + WIDTH
+    return PAGE.format(width=width, height=HEIGHT + 2 * MARGIN, content="\n".join(cards + arrows))
 
 
 def _path(shape: int, x: float, y: float, size: float) -> str:
-    """A shape's curve around a place."""
+    """Return the path of a shape's outline, centred at (x, y)."""
     points = outline(0, shape).points[::10] * size + (x, y)
     return "M" + "L".join(f"{u:.1f} {v:.1f}" for u, v in points) + "Z"
 
@@ -63,7 +67,7 @@ def _shapes() -> str:
 
 
 def _images() -> str:
-    """Two sprites, small and turned, large and not."""
+    """Draw two sprites: a small rotated one and a large upright one."""
     out = []
     for place, (shape, turn, size) in enumerate(((34, 75, 20), (34, 0, 34))):
         x = 45 + 60 * place
@@ -92,7 +96,7 @@ def _stream() -> str:
 
 
 def _learner() -> str:
-    """Three layers of nodes, joined."""
+    """Draw three connected layers of nodes."""
     layers = [[(40, 58 + 18 * k) for k in range(3)], [(75, 49 + 18 * k) for k in range(4)]]
     layers.append([(110, 67), (110, 85)])
     lines = "".join(

@@ -1,4 +1,4 @@
-"""Redraw every picture of the docs, from seeds: python docs/pictures.py [folder]."""
+"""Redraw every picture of the documentation from seeds: python docs/pictures.py [folder]."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from pathlib import Path
 from flow import flow
 
 from everlearn import Canvas, Stream
-from everlearn.disk import write_file
+from everlearn.core.files import write_file
 from everlearn.factors import Interval, Mixture, Product
-from everlearn.sheets import (
+from everlearn.stream.preview import (
     factor_sheet,
     save,
-    save_film,
+    save_gif,
     scenario_sheet,
     shape_sheet,
-    stream_film,
+    stream_animation,
     sweep_sheet,
 )
-from everlearn.stream.blurry import Blurry
-from everlearn.stream.scenarios import DomainIncremental, NewInstancesAndClasses
+from everlearn.stream.scenarios.blurry import Blurry
+from everlearn.stream.scenarios.incremental import DomainIncremental, NewInstancesAndClasses
 
-HERE = Path(__file__).parent / "pictures"
+PICTURES = Path(__file__).parent / "pictures"
 COLORS = ("white", "red", "orange", "yellow", "lime", "cyan", "blue", "purple", "pink")
-TURN = 2 * math.pi
+FULL_TURN = 2 * math.pi
 LARGE_AND_RIGHT = Product(
     scale=Interval(0.8, 1.01),
-    orientation=Interval(0, TURN),
+    orientation=Interval(0, FULL_TURN),
     x=Interval(0.7, 1.01),
     y=Interval(0, 1.01),
 )
 GROWING_TO_THE_RIGHT = Mixture(
-    parts=tuple(
+    components=tuple(
         Product(
             scale=Interval(0.5 + 0.1 * i, 0.6 + 0.1 * i),
-            orientation=Interval(0, TURN),
+            orientation=Interval(0, FULL_TURN),
             x=Interval(0.2 * i, 0.2 * i + 0.2),
             y=Interval(0, 1),
         )
@@ -61,13 +61,13 @@ SCENARIOS = {
 
 
 def draw_scenario(stream: Stream, path: Path) -> None:
-    """Draw all tasks of a small stream; fewer images where a plane of factors stands beside them."""
+    """Draw all tasks of a small stream; fewer images where a plot of factors is beside them."""
     images = 8 if stream.factors is stream.test_factors is stream.held_out is None else 4
     save(scenario_sheet(stream, len(stream), images), path)
 
 
 def pictures() -> dict[str, Callable[[Path], object]]:
-    """How each file is drawn."""
+    """Return the function that draws each file, by name."""
     stream = Stream()
     colorful = stream.with_changes(canvas=Canvas(channels=3, colors=COLORS))
     return {
@@ -75,15 +75,15 @@ def pictures() -> dict[str, Callable[[Path], object]]:
         "shapes.png": lambda path: save(shape_sheet(stream, 60, 12), path),
         "factors.png": lambda path: save(factor_sheet(stream[0], 16), path),
         "sweep.png": lambda path: save(sweep_sheet(colorful), path),
-        "stream.gif": lambda path: save_film(stream_film(stream, views=5), path, 0.35),
+        "stream.gif": lambda path: save_gif(stream_animation(stream, views=5), path, 0.35),
     } | {
         f"scenario_{name}.png": lambda path, chosen=chosen: draw_scenario(chosen, path)
         for name, chosen in SCENARIOS.items()
     }
 
 
-def main(out: Path = HERE) -> None:
-    """Draw all, and say how large each is."""
+def main(out: Path = PICTURES) -> None:
+    """Draw all pictures and print their sizes."""
     for name, draw in pictures().items():
         draw(out / name)
         print(f"{name:28}{(out / name).stat().st_size / 1000:6.0f} kB")

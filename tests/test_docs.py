@@ -58,6 +58,7 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if "```python" in p.read_text()], ids=_name)
 def test_examples_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -197,6 +198,7 @@ def test_the_tables_of_presets_and_named_streams_are_complete() -> None:
     assert sorted(_documented("streams.md", "name", "what it is")) == sorted(STREAMS)
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_redrawn(tmp_path: Path) -> None:
     subprocess.run([sys.executable, DOCS / "pictures.py", tmp_path], check=True)
     assert {path.name for path in tmp_path.iterdir()} == {

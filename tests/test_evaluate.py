@@ -295,6 +295,7 @@ def test_scores_of_groups_are_those_of_single_tasks() -> None:
         assert result.total == len(batch.labels)
 
 
+@pytest.mark.slow
 def test_answers_are_of_the_task_s_classes_if_the_task_is_given() -> None:
     stream = STREAM.with_changes(scenario="task")
     for name in SMALL:

@@ -609,7 +609,7 @@ def test_the_quickstart_gathers_all_on_one_page(tmp_path):
             assert picture.format == "PNG"
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_a_second_quickstart_learns_nothing_anew(tmp_path):
     words = ("quickstart", "--out", tmp_path, "--device", "cpu")

@@ -120,7 +120,7 @@ EMPTY = Stream(
 )
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_learn_nothing_from_an_empty_task(name: str) -> None:
     none, some = EMPTY[0], EMPTY[1]

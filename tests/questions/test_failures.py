@@ -69,6 +69,7 @@ def failing(hall: Any, acts: Any, act: Any, times_failed: int = 1) -> None:
     hall.act = lambda question, times: act if times <= times_failed else acts.say(question.answer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["429", "500", "503", "408", "hang", "cut", "drop", "babble", "page", "half", "nothing"],

@@ -84,6 +84,7 @@ REFUSAL = '{"choices": [{"message": {"content": null, "refusal": "not for @"}}]}
 PARTS = '{"choices": [{"message": {"content": [{"type": "text", "text": "@"}]}}]}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spell", SPELLINGS)
 @pytest.mark.parametrize(
     ("status", "body", "fails"),

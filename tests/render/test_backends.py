@@ -30,7 +30,7 @@ def _single_pose(scale=1.0, orientation=0.0, x=0.5, y=0.5) -> Factors:
     return Factors(*(np.array([v]) for v in (0, scale, orientation, x, y)))
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_cpu_agrees_with_16_by_16_samples_per_pixel(channels):
     canvas = Canvas(size=64, channels=channels, colors=("white", "#c03010"), dtype="uint8")

@@ -40,7 +40,7 @@ from everlearn.runs.load import load_runs
 pytest.importorskip("matplotlib")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
-    pytest.mark.integration,
+    pytest.mark.slow,
     # Where a browser is required, as in .ci/run, these tests fail without one.
     pytest.mark.skipif(
         CHROMIUM is None and not os.environ.get("EVERLEARN_NEEDS_BROWSER"),

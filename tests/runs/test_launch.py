@@ -67,6 +67,7 @@ def test_a_run_keeps_its_rows_costs_settings_and_summary(whole: Path) -> None:
     assert [row["learned"] for row in read_costs(whole)] == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [3, 17, 29, 43])
 def test_a_run_stopped_at_any_row_resumes_to_the_same_bytes(
     whole: Path, tmp_path: Path, stop: int

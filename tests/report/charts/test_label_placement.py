@@ -17,6 +17,7 @@ PLOT = (560.0, 336.0)
 PLACES = some.tuples(some.floats(20, 540), some.floats(20, 316))
 
 
+@pytest.mark.slow
 @given(some.lists(PLACES, min_size=1, max_size=18), some.integers(20, 120))
 def test_labels_cover_neither_labels_nor_dots_and_stay_inside(places, width):
     labels = place_labels(np.array(places), [width] * len(places), 16, PLOT)

@@ -470,7 +470,7 @@ def test_real_cifar_subset_is_balanced() -> None:
     assert np.bincount(arrays.labels[arrays.test]).tolist() == [100 * per_class] * 10
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_real_omniglot_has_1623_characters_by_20_people() -> None:
     arrays = load_real("omniglot")
     assert Counter(np.bincount(arrays.labels).tolist()) == {20: 1623}

@@ -616,7 +616,7 @@ def test_real_dsprites_may_come_in_bands_of_a_factor() -> None:
     assert is_nic(class_sets(nic))
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_real_omniglot_is_split_by_fractions() -> None:
     stream = real_stream("omniglot", classes_per_task=100, test_share=0.25, size=28)
     assert len(stream) == 17

@@ -3,10 +3,10 @@
 A refactoring keeps every number: record before, record after, compare.
 
     python benchmarks/same_rows.py record before.json --presets toy small --tasks 3
-    python benchmarks/same_rows.py compare before.json after.json --renamed renamed.json
+    python benchmarks/same_rows.py compare before.json after.json --renamed benchmarks/renamed.json
 
 Times and memory are left out, because they differ from run to run. `renamed.json` maps old keys of rows to
-new ones.
+new ones; it holds the renames of the redesign.
 """
 
 from __future__ import annotations

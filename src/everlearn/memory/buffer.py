@@ -112,5 +112,4 @@ def draw_replay_rows(
     address = (substream << 24) | np.arange(steps)
     u = uniform(seed, Purpose.RECALL, task, address, count=count)
     limit = np.broadcast_to(np.asarray(filled, np.int64), (steps,))[:, None]
-    rows: Ints = (u * limit).astype(np.int64)
-    return rows
+    return (u * limit).astype(np.int64)

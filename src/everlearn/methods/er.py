@@ -68,11 +68,10 @@ class ER:
         new = len(targets)
         images, targets = self.buffer.join(images, targets, *replayed)
         logits = self.trainer.logits(images)
+        loss = self.trainer.loss(logits, targets)
         if replayed and self.settings.separate_means:
             loss = self.trainer.loss(logits[:new], targets[:new])
             loss = loss + self.trainer.loss(logits[new:], targets[new:])
-        else:
-            loss = self.trainer.loss(logits, targets)
         return optimizer_step(self.trainer.optimizer, loss)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
@@ -81,8 +80,8 @@ class ER:
 
     def state(self) -> dict[str, Any]:
         """Return the trainer's state, the buffer and the state of its sampler."""
-        buffer = {"memory": self.buffer.state(), "sampler": self.sampler.state()}
-        return {**self.trainer.state(), **buffer}
+        stored = {"memory": self.buffer.state(), "sampler": self.sampler.state()}
+        return self.trainer.state() | stored
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from a state."""

@@ -109,4 +109,4 @@ class EWC:
         """Continue from a state."""
         self.trainer.load_state(state)
         self.penalty.load_state(state["penalty"])
-        self.penalized = self.trainer.has_seen_classes
+        self.penalized = bool(self.trainer.model.seen.any())

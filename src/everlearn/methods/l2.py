@@ -70,4 +70,4 @@ class L2:
         """Continue from a state."""
         self.trainer.load_state(state)
         self.penalty.recenter()
-        self.penalized = self.trainer.has_seen_classes
+        self.penalized = bool(self.trainer.model.seen.any())

@@ -89,7 +89,7 @@ class RehearsalFree:
         for penalty in self.l2:
             penalty.recenter()
         self.old_classes.copy_(self.trainer.model.seen)
-        self.regularized = self.trainer.has_seen_classes
+        self.regularized = bool(self.trainer.model.seen.any())
 
     def _train_step(self, regularized: bool, images: Tensor, targets: Tensor) -> Tensor:
         """Cross-entropy and, after the first task, the regularizers that are on."""

@@ -121,4 +121,4 @@ class SI:
         self.importance.copy_(state["importance"])
         self.path.omega.flat.zero_()
         self._update_penalty()
-        self.penalized = self.trainer.has_seen_classes
+        self.penalized = bool(self.trainer.model.seen.any())

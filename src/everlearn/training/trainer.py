@@ -52,11 +52,6 @@ class Trainer:
         self.optimizer = settings.build_optimizer(self.weights)
         self.training_state = training_state(self.net, self.optimizer)
 
-    @property
-    def has_seen_classes(self) -> bool:
-        """Whether any class was seen; this waits for a GPU."""
-        return bool(self.model.seen.any())
-
     def batch_size(self, task: Task | None = None) -> int:
         """The number of images per step; a small task may have fewer than a full batch."""
         full = self.settings.schedule.batch_size

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from everlearn.cli.messages import print_message
+
+if TYPE_CHECKING:
+    from everlearn.report import LoadedRun
 
 # Of the report's tables, what fits on a terminal; the page has all of it.
 COLUMNS = (
@@ -59,8 +62,9 @@ def write_report(
     from everlearn.runs.load import load_runs
 
     command = command or report_command(folders, out)
-    page = write_comparison(load_runs(folders), out, title, pictures, command)
-    print_table(folders)
+    runs = load_runs(folders)
+    page = write_comparison(runs, out, title, pictures, command)
+    print_table(runs)
     print_message(f"page, plot and table are in {out}; open {page} in a browser")
 
 
@@ -73,17 +77,16 @@ def check_plots() -> None:
             )
 
 
-def print_table(folders: Sequence[Path]) -> None:
+def print_table(runs: Sequence[LoadedRun]) -> None:
     """Print what runs add up to, the best first."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     from everlearn.report import group_runs, make_tables
-    from everlearn.runs.load import load_runs
 
     lines: dict[str, dict[str, str]] = {}
-    for table in make_tables(group_runs(load_runs(folders))):
+    for table in make_tables(group_runs(runs)):
         if table.head[0] == COLUMNS[0]:
             for row in table.rows:
                 lines.setdefault(row[0], {}).update(zip(table.head, row, strict=True))

@@ -61,7 +61,7 @@ def run(
     request = RunRequest(preset, changes, plan_options, device, save_seconds, parse_trackers(log))
     job = make_job(out, method, changes_to_method, request)
     start(job)
-    _tell_end(job.folder)
+    _print_result(job.folder)
 
 
 def resume(
@@ -83,9 +83,11 @@ def resume(
     rows, stream = runs.resume(folder, data), json.loads(kept.stream)
     name = f"{kept.settings['method']}, seed {stream.get('seed', 0)}"
     run_to_end(rows, folder, name, stream.get("tasks"), trackers)
-    _tell_end(folder)
+    _print_result(folder)
 
 
-def _tell_end(folder: Path) -> None:
-    print_table([folder])
+def _print_result(folder: Path) -> None:
+    from everlearn.runs.load import load_runs
+
+    print_table(load_runs(folder))
     print_message(f"the run is in {folder}; for a page of it: everlearn report {folder}")

@@ -26,7 +26,9 @@ class TaskLoader:
     def __iter__(self) -> Iterator[Task]:
         """Yield each task, prepared by `prefetch` or made on demand."""
         while self._end is None or self._index < self._end:
-            yield self._stream[self._index] if self._next is None else self._next
+            task = self._stream[self._index] if self._next is None else self._next
+            self._next = None
+            yield task
             self._index += 1
 
     def prefetch(self) -> None:

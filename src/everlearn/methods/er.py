@@ -56,7 +56,6 @@ class ER:
         """Train on the task and the buffer, then update the buffer with images of the task."""
         new = self.trainer.batch_size(task)
         count = self.settings.replay_batch_size or new
-        # Rows of the buffer for each step, (steps, count); none while it is empty.
         replay = self.trainer.draw_replay(task, self.sampler.used, count)
         self.batch_size = new + (count if len(replay) else 0)
         for step, (images, targets) in enumerate(self.trainer.training_batches(task)):
@@ -68,10 +67,11 @@ class ER:
         new = len(targets)
         images, targets = self.buffer.join(images, targets, *replayed)
         logits = self.trainer.logits(images)
-        loss = self.trainer.loss(logits, targets)
         if replayed and self.settings.separate_means:
             loss = self.trainer.loss(logits[:new], targets[:new])
             loss = loss + self.trainer.loss(logits[new:], targets[new:])
+        else:
+            loss = self.trainer.loss(logits, targets)
         return optimizer_step(self.trainer.optimizer, loss)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

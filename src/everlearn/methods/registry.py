@@ -55,7 +55,7 @@ _SPLIT_NET: dict[str, dict[str, object]] = {
     "cpu": {"later_head_learning_rate": 1e-2},
     "paper": {"later_head_learning_rate": 3e-3, "buffer_size": 5000},
 }
-_FROZEN_NET = {name: own | {"later_learning_rate": 0.0} for name, own in _SPLIT_NET.items()}
+_FROZEN_NET = {name: changes | {"later_learning_rate": 0.0} for name, changes in _SPLIT_NET.items()}
 # A strong penalty oscillates at a large learning rate; for images the defaults are small enough.
 _SI_NET = _SPLIT_NET | {"toy": _SPLIT_NET["toy"] | {"later_learning_rate": 1e-3}, "paper": {}}
 _ONE_LEARNING_RATE: Changes = {

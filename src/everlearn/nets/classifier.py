@@ -42,9 +42,8 @@ class Classifier:
 
     def loss(self, logits: Tensor, targets: Tensor, include_unseen: bool) -> Tensor:
         """Mean cross-entropy over the seen classes or, with `include_unseen`, over all classes."""
-        return cross_entropy(
-            logits if include_unseen else logits.masked_fill(~self.seen, -torch.inf), targets
-        )
+        allowed = logits if include_unseen else logits.masked_fill(~self.seen, -torch.inf)
+        return cross_entropy(allowed, targets)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Predict the seen class, or the class in `among`, with the largest logit; -1 if there is none."""

@@ -181,6 +181,7 @@ class OriginRow(TypedDict):
     runs: Annotated[dict[str, str], "SHA-256 of the done.json of each run it used, by folder"]
     commit: Annotated[str | None, "commit of the source"]
     dirty: Annotated[bool | None, "whether the source differed from that commit"]
+    source_digest: NotRequired[Annotated[str, "SHA-256 of the package's source"]]
     command: Annotated[str, "command line"]
     date: Annotated[str, "UTC"]
     python: Annotated[str, "version"]

@@ -107,7 +107,11 @@ def _is_finished_equivalent(
 
 
 def _covers_plan(recorded: dict[str, Any], requested: dict[str, Any]) -> bool:
-    """Return whether a run was evaluated as requested, or more often but otherwise alike."""
+    """Return whether a run was evaluated as requested, or more often but otherwise alike.
+
+    Runs made before `diagonal_images` existed have no such rows; what these show is left blank.
+    """
+    recorded = {"diagonal_images": requested["diagonal_images"], **recorded}
     recorded = to_json_value(asdict(read_plan(recorded)), "plan")
     every = requested["every"]
     return every % recorded["every"] == 0 and {**recorded, "every": every} == requested

@@ -193,7 +193,7 @@ def test_evaluation_leaves_the_learner_unchanged(name: str) -> None:
 
     before = everything()
     training = net.training
-    list(evaluator.probe(1, 0))
+    list(evaluator._probe(1, 0))
     list(evaluator.after(1, STREAM[0], 0))
     assert all(torch.equal(a, b) for a, b in zip(before, everything(), strict=True))
     assert net.training == training
@@ -276,6 +276,8 @@ def test_bytes_count_all_tensors_of_a_state() -> None:
         {"probe_images": 0},
         {"max_test_tasks": 0},
         {"one_shot": (1,)},
+        {"split": "train"},
+        {"diagonal_images": -1},
     ],
 )
 def test_a_bad_plan_is_refused(changes: dict[str, Any]) -> None:

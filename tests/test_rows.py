@@ -36,7 +36,8 @@ def test_the_rows_of_a_run_have_the_keys_of_their_types() -> None:
     plan = Plan(within_task=True, all_classes_every=1, probe_every=5)
     types = {rows.kind_of(row_type): row_type for row_type in TYPES}
     found = list(run(stream, build("er", stream, "cpu", epochs=1), plan))
-    assert {row["kind"] for row in found} == {"test", "within_task", "all_classes", "probe", "task"}
+    kinds = {"test", "within_task", "diagonal", "all_classes", "probe", "task"}
+    assert {row["kind"] for row in found} == kinds
     for row in found:
         row_type = types[row["kind"]]
         assert row_type.__required_keys__ <= row.keys() <= get_type_hints(row_type).keys()

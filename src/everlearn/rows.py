@@ -31,6 +31,9 @@ class _RunRow(TypedDict):
     learned: Annotated[
         int, "index of the last task learned or being learned; -1 before any learning"
     ]
+    split: NotRequired[
+        Annotated[str, "val where validation images are evaluated instead of test images"]
+    ]
 
 
 class _CountRow(_RunRow):
@@ -49,6 +52,18 @@ class WithinTaskRow(_CountRow):
     """The same, with the answers restricted to the classes of the tested task."""
 
     kind: Literal["within_task"]
+
+
+class DiagonalRow(_CountRow):
+    """A task right after it is learned, or the next one right before, on a small fixed subset."""
+
+    kind: Literal["diagonal"]
+    classes: NotRequired[
+        Annotated[int, "of the next task: its classes, which the answers are restricted to"]
+    ]
+    answered: NotRequired[
+        Annotated[int, "of the next task: images for which the learner named a class at all"]
+    ]
 
 
 class ProbeRow(_CountRow):
@@ -181,6 +196,7 @@ class OriginRow(TypedDict):
     runs: Annotated[dict[str, str], "SHA-256 of the done.json of each run it used, by folder"]
     commit: Annotated[str | None, "commit of the source"]
     dirty: Annotated[bool | None, "whether the source differed from that commit"]
+    source_digest: NotRequired[Annotated[str, "SHA-256 of the package's source"]]
     command: Annotated[str, "command line"]
     date: Annotated[str, "UTC"]
     python: Annotated[str, "version"]
@@ -334,6 +350,7 @@ class VariedLatentsRow(TypedDict):
 Row = (
     TestRow
     | WithinTaskRow
+    | DiagonalRow
     | ProbeRow
     | AllClassesRow
     | ThetaRow

@@ -22,6 +22,7 @@ from everlearn.cli.report import report
 from everlearn.cli.reproduce import reproduce
 from everlearn.cli.run import resume
 from everlearn.cli.run import run as learn
+from everlearn.cli.tune import tune
 from everlearn.cli.verify import verify
 from everlearn.core.version import __version__
 
@@ -41,6 +42,7 @@ app.command(context_settings=_FREE)(learn)
 app.command()(resume)
 app.command(context_settings=_FREE)(compare)
 app.command()(reproduce)
+app.command()(tune)
 app.command()(report)
 app.command()(verify)
 app.command()(methods)

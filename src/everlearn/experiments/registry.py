@@ -94,5 +94,5 @@ def find_experiment(name: str) -> Experiment:
 def result_names(experiment: Experiment, scale: str) -> set[str]:
     """Return the names of the runs and measurements of an experiment, which `--only` accepts."""
     trials = at_scale(experiment.SETTINGS, scale).trials
-    runs = {trial.folder(seed) for trial in trials for seed in trial.seeds}
+    runs = {trial.folder(seed) for trial in trials for seed in trial.seeds_at(scale)}
     return runs | set(getattr(experiment, "MEASUREMENTS", ()))

@@ -76,7 +76,7 @@ class Runner:
     def run_trials(self, trials: Iterable[Trial]) -> None:
         """Start or resume the runs of the trials, and finish them."""
         for trial in trials:
-            for seed in trial.seeds:
+            for seed in trial.seeds_at(self.scale):
                 if self.is_selected(trial.folder(seed)):
                     self._run_trial(trial, seed)
 
@@ -146,7 +146,7 @@ class Runner:
     def stream(self, trial: Trial, seed: int = 0) -> TaskStream:
         """Return the stream that a trial learns."""
         stream = self._full_stream(trial.base, {"seed": seed, **trial.stream})
-        return stream.with_changes(tasks=min(len(stream), trial.max_tasks or len(stream)))
+        return stream.with_changes(tasks=trial.limit_tasks(len(stream), seed))
 
     def _full_stream(self, base: str, changes: dict[str, Any]) -> TaskStream:
         if base == LATENTS:

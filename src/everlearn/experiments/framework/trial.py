@@ -32,6 +32,8 @@ class Trial(NamedTuple):
         stream: changes to the settings of the stream.
         plan: changes to the evaluation plan.
         max_tasks: learn at most so many tasks; a shorter run is the start of a longer one.
+        seeds: seeds of its runs at scale `paper`; at smaller scales only the first one is run.
+        tasks_by_seed: learn at most so many tasks with these seeds.
         label: name in figures; by default the name of the trial.
         base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or a preset among
             ENVIRONMENTS, which then also provides the default plan and settings.
@@ -46,6 +48,15 @@ class Trial(NamedTuple):
     seeds: tuple[int, ...] = (0,)
     label: str = ""
     base: str = ""
+    tasks_by_seed: Mapping[int, int] = MappingProxyType({})
+
+    def seeds_at(self, scale: str) -> tuple[int, ...]:
+        """Return the seeds that are run at a scale."""
+        return self.seeds if scale == PAPER else self.seeds[:1]
+
+    def limit_tasks(self, tasks: int, seed: int) -> int:
+        """Return how many of the tasks of a stream are learned with a seed."""
+        return min(tasks, self.max_tasks or tasks, self.tasks_by_seed.get(seed, tasks))
 
     @property
     def needs_extractor(self) -> bool:

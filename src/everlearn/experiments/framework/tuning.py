@@ -10,7 +10,7 @@ from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.trial import Trial
 from everlearn.metrics import LEARNED
 from everlearn.report.loaded_run import LoadedRun
-from everlearn.report.tables.numbers import fraction
+from everlearn.report.tables.numbers import MISSING, fraction
 from everlearn.report.tables.table import Table
 
 
@@ -19,18 +19,20 @@ class Score(NamedTuple):
 
     Attributes:
         accuracy: on the validation images of all tasks learned, after the last.
-        learning_accuracy: on those of each task right after learning it, mean over tasks.
+        learning_accuracy: on those of each task right after learning it, mean over tasks; None for a
+            method that is trained after the last task only.
     """
 
     trial: Trial
     accuracy: float
-    learning_accuracy: float
+    learning_accuracy: float | None
 
     @property
     def rank(self) -> tuple[bool, float]:
         """Learning comes first: trials that do not learn their tasks are compared by how much they do."""
-        learned = self.learning_accuracy >= LEARNED
-        return learned, self.accuracy if learned else self.learning_accuracy
+        if self.learning_accuracy is None or self.learning_accuracy >= LEARNED:
+            return True, self.accuracy
+        return False, self.learning_accuracy
 
 
 def scores(results: ResultsFolder, method: str) -> list[Score]:
@@ -73,7 +75,7 @@ def _rows(candidates: Sequence[Score]) -> list[list[str]]:
             score.trial.title,
             ", ".join(f"{name} {_format(value)}" for name, value in score.trial.settings.items()),
             fraction(score.accuracy),
-            fraction(score.learning_accuracy),
+            MISSING if score.learning_accuracy is None else fraction(score.learning_accuracy),
             "*" if score is best else "",
         ]
         for score in candidates
@@ -86,15 +88,13 @@ def _format(value: object) -> str:
 
 def _score(trial: Trial, runs: Sequence[LoadedRun]) -> Score:
     """Average the accuracies of a trial over its seeds."""
-    return Score(
-        trial, _mean(runs, "average_accuracy"), _mean(runs, "learning_accuracy")
-    )
-
-
-def _mean(runs: Sequence[LoadedRun], name: str) -> float:
-    values = [run.summary[name] for run in runs]
-    return sum(0.0 if value is None else float(value) for value in values) / len(values)
+    accuracy = [float(run.summary["average_accuracy"] or 0.0) for run in runs]
+    learning = [run.summary["learning_accuracy"] for run in runs if trial.plan["diagonal_images"]]
+    mean_learning = sum(float(value or 0.0) for value in learning) / len(runs) if learning else None
+    return Score(trial, sum(accuracy) / len(runs), mean_learning)
 
 
 def _seeds(methods: Sequence[str], scale: str) -> list[int]:
-    return sorted({seed for name in methods for t in tuning_trials(name, scale) for seed in t.seeds})
+    return sorted(
+        {seed for name in methods for t in tuning_trials(name, scale) for seed in t.seeds}
+    )

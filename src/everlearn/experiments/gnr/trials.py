@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from everlearn.experiments.framework.shared_trials import SEEDS
+from everlearn.experiments.framework.shared_trials import EARLIER_SEEDS
 from everlearn.experiments.framework.trial import EXTRACTOR, IDSPRITES, LATENTS, PAPER, SMALL, Trial
 
 # Positive (pr) or negative replay (nr) of original (od), generated (gd) or random data (rd).
@@ -102,7 +102,8 @@ NC = {
     ),
     PAPER: _Protocol(
         "nc", IDSPRITES, {"scenario": "class", "first_classes": 10, "classes_per_task": 5}, _tests(9, 1),
-        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _NET, SEEDS,
+        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _NET,
+        EARLIER_SEEDS,
     ),
 }  # fmt: skip
 NIC = {
@@ -113,7 +114,8 @@ NIC = {
     PAPER: _Protocol(
         "nic", IDSPRITES, {"scenario": "nic"}, _tests(391, 10),
         {**_NET, **_rates(1e-3, 1e-4, 1e-3, 5e-4), **_FEW},
-        {**_NET, **_rates(1e-3, 1e-4, 1e-3, 1e-3), "strength": 2.3e6, "importance_scale": 2e-5}, SEEDS,
+        {**_NET, **_rates(1e-3, 1e-4, 1e-3, 1e-3), "strength": 2.3e6, "importance_scale": 2e-5},
+        EARLIER_SEEDS,
         random_fraction=0.16,
     ),
 }  # fmt: skip

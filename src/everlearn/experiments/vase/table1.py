@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import format_number
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import SEEDS
+from everlearn.experiments.framework.shared_trials import EARLIER_SEEDS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.vase.scores import (
     environments_found,
@@ -87,7 +87,7 @@ _ENVIRONMENTS_NOTE = (
 def _seeds(name: str, entangled: bool) -> tuple[int, ...]:
     if name == VASE and not entangled:
         return FIVE_SEEDS
-    return SEEDS if name in _THREE_SEEDS else (0,)
+    return EARLIER_SEEDS if name in _THREE_SEEDS else (0,)
 
 
 SETTINGS = {

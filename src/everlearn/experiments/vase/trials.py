@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from everlearn.experiments.framework.shared_trials import SEEDS
+from everlearn.experiments.framework.shared_trials import EARLIER_SEEDS
 from everlearn.experiments.framework.trial import (
     EMPTY,
     PAPER,
@@ -25,7 +25,7 @@ VASE = "SDA"
 CCI_VAE = "none"
 _LABELS = {VASE: "VASE", CCI_VAE: "CCI-VAE"}
 _COMPONENTS = {"S": "environments", "D": "dreams", "A": "masks"}
-FIVE_SEEDS = (*SEEDS, 3, 4)
+FIVE_SEEDS = (*EARLIER_SEEDS, 3, 4)
 
 
 class EnvironmentSequence(NamedTuple):

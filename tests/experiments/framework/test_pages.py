@@ -76,7 +76,7 @@ def test_the_title_names_the_scale_unless_it_is_given(tmp_path, scale, title, sh
     ("scale", "word", "why"),
     [
         (PAPER, "equal", "accuracy at the end of each run"),
-        (SMALL, "not comparable", "a much smaller stream than the paper's"),
+        (SMALL, "not comparable", "nothing was published for a stream as small as this"),
     ],
 )
 def test_verdicts_on_a_small_stream_are_not_comparable(

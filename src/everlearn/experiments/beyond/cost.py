@@ -14,10 +14,11 @@ from everlearn.experiments.framework.shared_trials import (
     JOINT,
     LWF,
     MIDDLE_BUFFER,
+    SEEDS,
     SI,
     replay,
 )
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.charts import Dot, draw_dots
@@ -29,20 +30,16 @@ if TYPE_CHECKING:
 TITLE = "Cost per accuracy"
 SOURCE = "ours"
 CLAIM = "Storage and training time belong beside accuracy when methods are compared."
+
+
+def _trials(scale: str) -> tuple[Trial, ...]:
+    dark = replay(MIDDLE_BUFFER[scale], "der++")
+    return (DCL_PLUS, DCL, *ER[scale], dark, LWF, SI, EWC, JOINT[scale])
+
+
 SETTINGS = {
-    scale: Settings(
-        (
-            DCL_PLUS,
-            DCL,
-            *ER[scale],
-            replay(MIDDLE_BUFFER[scale], "der++"),
-            LWF,
-            SI,
-            EWC,
-            JOINT[scale],
-        )
-    )
-    for scale in (SMALL, PAPER)
+    SMALL: Settings(_trials(SMALL)),
+    PAPER: Settings(over_seeds(_trials(PAPER), SEEDS)),
 }
 COST = {
     SMALL: "nothing beyond the other experiments",

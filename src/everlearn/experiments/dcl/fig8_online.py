@@ -5,13 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import accuracy_figures, final_accuracy
+from everlearn.experiments.framework.groups import (
+    accuracy_figures,
+    final_accuracy,
+    final_values,
+    mean_or_none,
+)
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_claim, unpublished
+from everlearn.experiments.framework.rule import lead_above, lead_over
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
+from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.metrics import curve
-from everlearn.report import Group
+from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -28,8 +34,9 @@ _EPOCHS = (
     DCL,
 )
 _PLUS = Trial("dcl-plus-online", "dcl-plus", {"epochs": 1}, {"online": True}, label="DCL+, 1 epoch")
-SETTINGS = dict.fromkeys((SMALL, PAPER), Settings((*_EPOCHS, _PLUS, DCL_PLUS)))
-COST = {SMALL: "1 minute", PAPER: "8 minutes"}
+_TRIALS = (*_EPOCHS, _PLUS, DCL_PLUS)
+SETTINGS = {SMALL: Settings(_TRIALS), PAPER: Settings(over_seeds(_TRIALS, SEEDS))}
+COST = {SMALL: "1 minute", PAPER: "25 minutes"}
 
 
 def run(runner: Runner) -> None:
@@ -41,18 +48,22 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw one curve per number of epochs."""
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
-    dcl = results.groups(_EPOCHS)
-    complete = len(dcl) == len(_EPOCHS)
-    final = {group.label: final_accuracy(group) for group in dcl}
-    ordered = all(fewer <= more + 0.01 for fewer, more in pairwise(final.values()))
-    rises = {group.label: _rise(group) for group in dcl}
-    plus = {group.label: final_accuracy(group) for group in results.groups([_PLUS])}
+    dcl = results.groups(trials[: len(_EPOCHS)])
+    complete = dcl if len(dcl) == len(_EPOCHS) else []
+    ends = [final_values(group) for group in complete]
+    rises = {group.label: {run.seed: _rise(run) for run in group.runs} for group in complete}
+    online = results.groups(trial for trial in trials if trial.name == _PLUS.name)
+    plus = {group.label: final_accuracy(group) for group in online}
     verdicts = [
-        judge_claim("More epochs end higher", format_values(final), ordered if complete else None),
-        judge_claim(
+        judge_statement(
+            "More epochs end higher",
+            format_values({group.label: final_accuracy(group) for group in dcl}),
+            [lead_over(more, fewer) for fewer, more in pairwise(ends)],
+        ),
+        judge_statement(
             "Accuracy rises with any number of epochs",
-            format_values(rises),
-            all(rise > 0 for rise in rises.values()) if complete else None,
+            format_values({label: mean_or_none(values) for label, values in rises.items()}),
+            [lead_above(values, 0.0) for values in rises.values()],
             "last accuracy minus first accuracy",
         ),
         unpublished("DCL+ with one epoch", format_values(plus)),
@@ -65,7 +76,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
 
 
-def _rise(group: Group) -> float:
+def _rise(run: LoadedRun) -> float:
     """Return the last accuracy minus the first."""
-    accuracy = curve(group.runs[0].rows).accuracy
+    accuracy = curve(run.rows).accuracy
     return float(accuracy[-1] - accuracy[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from everlearn.experiments.framework.groups import line_figures, summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, over_seeds
 from everlearn.experiments.framework.verdicts import compare_number, format_values, unpublished
 from everlearn.metrics import paper_curve
 from everlearn.report import Group
@@ -23,9 +23,9 @@ SOURCE = "Figure 9"
 CLAIM = "The area under the curve of correct rates on seen and unseen shapes is 0.92."
 SETTINGS = {
     SMALL: Settings((DCL_PLUS, DCL)),
-    PAPER: Settings((DCL_PLUS._replace(seeds=SEEDS), DCL)),
+    PAPER: Settings(over_seeds((DCL_PLUS, DCL), SEEDS)),
 }
-COST = {SMALL: "1 minute", PAPER: "11 minutes"}
+COST = {SMALL: "1 minute", PAPER: "15 minutes"}
 _SCORES = ("open_set_auroc", "open_set_average_precision", "open_set_oscr")
 _WHY = {
     DCL.title: "the paper's method, on images of 64 pixels with soft edges, after the last task",
@@ -46,9 +46,9 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the curve, and report its area and standard scores."""
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
-    areas = {group.label: summary_mean(group, "open_set_paper_area") for group in groups}
+    areas = {group.label: group.values("open_set_paper_area") for group in groups}
     verdicts = [
-        compare_number(f"{label}: area under the published curve", 0.92, areas.get(label), why)
+        compare_number(f"{label}: area under the published curve", 0.92, areas.get(label, {}), why)
         for label, why in _WHY.items()
     ]
     verdicts += [

@@ -13,6 +13,7 @@ from everlearn.experiments.framework.findings import make_lead
 from everlearn.experiments.framework.groups import summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.trial import PAPER, at_scale
+from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentInfo, ExperimentResult
 from everlearn.report.reproduction import Reproduction, write_report
@@ -21,7 +22,7 @@ from everlearn.report.verdict import Verdict
 
 SCALE_FILE = "reproduce.json"
 SCALE_NAMES = ("tiny", "small", "paper")
-_SMALLER = "a much smaller stream than the paper's"
+_SMALLER = "nothing was published for a stream as small as this"
 _OVERVIEW = "overview"
 # Headings of the contents, by the folder of an experiment's module.
 _GROUPS = {
@@ -83,14 +84,14 @@ def _result(name: str, results: ResultsFolder) -> ExperimentResult:
     result: ExperimentResult = EXPERIMENTS[name].figure(results)
     if results.scale == PAPER:
         return result
-    return result._replace(verdicts=[_not_comparable(verdict) for verdict in result.verdicts])
+    return result._replace(verdicts=[_report(verdict) for verdict in result.verdicts])
 
 
-def _not_comparable(verdict: Verdict) -> Verdict:
-    """Withdraw a verdict from a smaller stream than the paper's."""
+def _report(verdict: Verdict) -> Verdict:
+    """Report our number alone: nothing was published for a stream as small as this."""
     if verdict.verdict == "not comparable":
         return verdict
-    return verdict._replace(verdict="not comparable", why=_SMALLER)
+    return unpublished(verdict.statement, verdict.ours, _SMALLER)
 
 
 def _compared(results: ResultsFolder, names: Sequence[str]) -> list[Group]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ DATA_ENVIRONMENTS = ("vase-a", "vase-b")  # need MNIST and Fashion-MNIST
 ENVIRONMENTS = (SMALL_ENVIRONMENTS, SPRITE_ENVIRONMENTS, *DATA_ENVIRONMENTS)
 # Placeholder in the settings of a trial for the file of the extractor.
 EXTRACTOR = "extractor"
+ONE_SEED = (0,)
 
 
 class Trial(NamedTuple):
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
     stream: Mapping[str, Any] = EMPTY
     plan: Mapping[str, Any] = EMPTY
     max_tasks: int | None = None
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ONE_SEED
     label: str = ""
     base: str = ""
     tasks_by_seed: Mapping[int, int] = MappingProxyType({})
@@ -78,6 +79,13 @@ class Settings(NamedTuple):
 
     trials: tuple[Trial, ...] = ()
     options: Mapping[str, Any] = EMPTY
+
+
+def over_seeds(trials: Iterable[Trial], seeds: tuple[int, ...]) -> tuple[Trial, ...]:
+    """Give seeds to all trials that do not name their own."""
+    return tuple(
+        trial._replace(seeds=seeds) if trial.seeds == ONE_SEED else trial for trial in trials
+    )
 
 
 def at_scale(by_scale: Mapping[str, T], scale: str) -> T:

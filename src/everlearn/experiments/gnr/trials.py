@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from everlearn.experiments.framework.shared_trials import EARLIER_SEEDS
-from everlearn.experiments.framework.trial import EXTRACTOR, IDSPRITES, LATENTS, PAPER, SMALL, Trial
+from everlearn.experiments.framework.trial import (
+    EXTRACTOR,
+    IDSPRITES,
+    LATENTS,
+    ONE_SEED,
+    PAPER,
+    SMALL,
+    Trial,
+)
 
+SEEDS = (0, 1, 2)
 # Positive (pr) or negative replay (nr) of original (od), generated (gd) or random data (rd).
 MODES = ("none", "pr-od", "nr-od", "pr-gd", "nr-gd", "pr-rd", "nr-rd")
 NO_REPLAY = "no replay"
@@ -40,7 +48,7 @@ class _Protocol(NamedTuple):
     plan: Mapping[str, Any]
     settings: Mapping[str, Any]
     ar1_settings: Mapping[str, Any]
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ONE_SEED
     max_tasks: int | None = None
     random_fraction: float | None = None
     modes: tuple[str, ...] = MODES
@@ -102,8 +110,7 @@ NC = {
     ),
     PAPER: _Protocol(
         "nc", IDSPRITES, {"scenario": "class", "first_classes": 10, "classes_per_task": 5}, _tests(9, 1),
-        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _NET,
-        EARLIER_SEEDS,
+        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _NET, SEEDS,
     ),
 }  # fmt: skip
 NIC = {
@@ -114,8 +121,7 @@ NIC = {
     PAPER: _Protocol(
         "nic", IDSPRITES, {"scenario": "nic"}, _tests(391, 10),
         {**_NET, **_rates(1e-3, 1e-4, 1e-3, 5e-4), **_FEW},
-        {**_NET, **_rates(1e-3, 1e-4, 1e-3, 1e-3), "strength": 2.3e6, "importance_scale": 2e-5},
-        EARLIER_SEEDS,
+        {**_NET, **_rates(1e-3, 1e-4, 1e-3, 1e-3), "strength": 2.3e6, "importance_scale": 2e-5}, SEEDS,
         random_fraction=0.16,
     ),
 }  # fmt: skip
@@ -123,7 +129,7 @@ NIC = {
 
 def once(trial: Trial) -> Trial:
     """Return the trial with its first seed only."""
-    return trial._replace(seeds=(0,))
+    return trial._replace(seeds=ONE_SEED)
 
 
 def with_fraction(scale: str, mode: str, share: float) -> Trial:

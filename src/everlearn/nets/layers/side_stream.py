@@ -28,9 +28,11 @@ class SideStream:
         return torch.cuda.stream(self._stream)
 
     def join(self) -> None:
-        """Let the current stream wait for all kernels of this one."""
-        torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
-        self._read.clear()
+        """Let the current stream wait for all kernels of this one, if there are any since the last join."""
+        # A graph that is being captured may only wait for a stream that forked from it.
+        if self._read:
+            torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
+            self._read.clear()
 
 
 @lru_cache(maxsize=64)

@@ -15,9 +15,13 @@ from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
 from everlearn.methods.dcl.random_draws import (
+    blur,
+    change_edges,
+    draw_edges,
     draw_mask,
     draw_moves,
     draw_views,
+    harden,
     jitter,
     replay_exemplars,
 )
@@ -172,7 +176,7 @@ def test_resumes_bit_for_bit() -> None:
         {},
         {"reset_optimizer": False},
         {"weight_averaging": 0.9},
-        {"jitter": 0.5, "exemplar_replay": 0.5},
+        {"jitter": 0.5, "exemplar_replay": 0.5, "edge_jitter": 0.5},
     ):
         whole, first = learned(2, stream, **changes), learned(1, stream, **changes)
         second = learned(0, stream, **changes)
@@ -229,6 +233,49 @@ def test_jitter_stays_within_its_ranges_and_is_reproducible() -> None:
     assert np.array_equal(moves, draw_moves(settings, task))
     assert not np.array_equal(moves[0], moves[1])
     assert not np.array_equal(moves, draw_moves(settings, small_stream()[2]))
+
+
+def test_hardened_images_have_the_colours_of_the_canvas_but_in_thin_parts() -> None:
+    images = Stream(tasks=1)[0].train.batch(slice(0, 100)).images
+    hard = harden(images, torch.full((100, 1, 1, 1), 0.5))
+    levels = torch.tensor([0, 169, 255]) / 255
+    mixed, still_mixed = ((part[..., None] != levels).all(-1).sum() for part in (images, hard))
+    # Where a shape is thin, no pixel around is covered by one colour.
+    assert still_mixed < 0.15 * mixed
+
+
+def test_a_higher_threshold_hardens_an_edge_towards_the_dark_side() -> None:
+    image = torch.tensor([0.2, 0.2, 0.6, 1.0, 1.0]).expand(2, 1, 3, 5)
+    hard = harden(image, torch.tensor([0.4, 0.6]).reshape(2, 1, 1, 1))
+    assert torch.equal(hard[0, 0, 0], torch.tensor([0.2, 0.2, 1, 1, 1]))
+    assert torch.equal(hard[1, 0, 0], torch.tensor([0.2, 0.2, 0.2, 1, 1]))
+
+
+def test_blur_is_the_binomial_filter() -> None:
+    image = torch.zeros(1, 1, 5, 5)
+    image[..., 2, 2] = 16
+    binomial = torch.tensor([0.0, 1, 2, 1, 0])
+    torch.testing.assert_close(blur(image)[0, 0], torch.outer(binomial, binomial))
+    torch.testing.assert_close(blur(torch.ones(1, 1, 3, 4)), torch.ones(1, 1, 3, 4))
+
+
+def test_edge_jitter_changes_its_fraction_of_the_images() -> None:
+    stream = small_stream()
+    settings = Settings(schedule=Schedule(batch_size=32, epochs=10), edge_jitter=0.4)
+    edges = draw_edges(settings, stream[1])
+    threshold, amount = edges[..., 0], edges[..., 1]
+    assert edges.shape[1:] == (32, 2)
+    assert not ((threshold > 0) & (amount > 0)).any()
+    assert abs((threshold > 0).mean() - 0.2) < 0.05
+    assert abs((amount > 0).mean() - 0.2) < 0.05
+    assert 0.25 <= threshold[threshold > 0].min() < threshold.max() <= 0.75
+    assert np.array_equal(edges, draw_edges(settings, stream[1]))
+    images = stream[1].train.batch(slice(0, 32)).images
+    changed = change_edges(images, torch.from_numpy(edges[0]))
+    same = (changed == images).flatten(1).all(1).numpy()
+    assert np.array_equal(same, (edges[0] == 0).all(1))
+    off = draw_edges(Settings(schedule=Schedule(batch_size=32)), stream[1])
+    assert change_edges(images, torch.from_numpy(off[0])) is images
 
 
 def test_a_replayed_exemplar_equals_the_image_of_the_stream() -> None:
@@ -359,6 +406,7 @@ def test_data_without_maps_are_refused_before_anything_is_stored() -> None:
     ("name", "value"),
     [
         ("jitter", 1.5),
+        ("edge_jitter", 1.5),
         ("exemplar_replay", -0.1),
         ("masked_entries", 6),
         ("sigma", -1),

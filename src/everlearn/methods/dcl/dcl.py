@@ -12,7 +12,13 @@ from torch import Tensor
 from everlearn.core.random import Purpose, permutation
 from everlearn.memory import Exemplars, SearchResult
 from everlearn.methods.dcl import fit
-from everlearn.methods.dcl.random_draws import RandomDraws, draw_task, jitter, replay_exemplars
+from everlearn.methods.dcl.random_draws import (
+    RandomDraws,
+    change_edges,
+    draw_task,
+    jitter,
+    replay_exemplars,
+)
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net
 from everlearn.nets.layers.norm import use_instance_stats
@@ -116,13 +122,14 @@ class DCL:
         replayed: Tensor,
         views: Tensor,
         moves: Tensor,
+        edges: Tensor,
         mask: Tensor,
         *image_targets: Tensor,
     ) -> Tensor:
         """Take one step on the mean of (theta_hat - theta)^2 over batch and entries."""
         images, theta = jitter(images, theta, moves)
         images, theta = replay_exemplars(images, theta, replayed, views)
-        predicted = forward_pass(self.net, images).reshape(-1, 2, 3)
+        predicted = forward_pass(self.net, change_edges(images, edges)).reshape(-1, 2, 3)
         loss = ((predicted - theta) * mask).square().mean()
         for targets in image_targets:
             new = len(images) - len(views)  # the last images are replayed exemplars

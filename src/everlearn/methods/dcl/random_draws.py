@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
 from everlearn.core.random import Purpose, uniform
 from everlearn.methods.dcl.settings import Settings
@@ -23,12 +24,15 @@ class RandomDraws(NamedTuple):
         replayed: (steps, R) which exemplars are replayed, as places in the pool.
         views: (steps, R, 2, 3) the maps under which they are shown.
         moves: (steps, N, 2, 3) the maps that jitter the first images.
+        edges: (steps, B, 2) the threshold that hardens the edges of each image, 0 for none, and how far it
+            is blurred, from 0 to 1; empty without edge jitter.
         mask: (steps, 2, 3) ones, and zeros at the entries masked in the loss.
     """
 
     replayed: Tensor
     views: Tensor
     moves: Tensor
+    edges: Tensor
     mask: Tensor
 
     def to(self, device: str) -> RandomDraws:
@@ -43,8 +47,8 @@ def draw_task(settings: Settings, task: Task, pool: int) -> RandomDraws:
         pool: number of exemplars that may be replayed.
     """
     replayed, views = draw_views(settings, task, pool)
-    parts = (replayed, views, draw_moves(settings, task), draw_mask(settings, task))
-    return RandomDraws(*(torch.from_numpy(part) for part in parts))
+    draws = (draw_moves(settings, task), draw_edges(settings, task), draw_mask(settings, task))
+    return RandomDraws(*(torch.from_numpy(part) for part in (replayed, views, *draws)))
 
 
 def draw_views(
@@ -70,6 +74,16 @@ def draw_moves(settings: Settings, task: Task) -> NDArray[np.float32]:
     return similarity_maps(scale, angle, settings.jitter_translation * numbers[..., 2:])
 
 
+def draw_edges(settings: Settings, task: Task) -> NDArray[np.float32]:
+    """Draw a threshold or an amount of blur (steps, B, 2) for the images with other edges; others get 0, 0."""
+    steps = count_steps(task, settings.schedule)
+    count = _count(1.0 if settings.edge_jitter else 0.0, settings, task)
+    chosen, value = np.moveaxis(_uniform(Purpose.EDGES, task, steps, count, 2), -1, 0)
+    hard = np.where(chosen < settings.edge_jitter / 2, 0.25 + 0.5 * value, 0.0)
+    blurred = (settings.edge_jitter / 2 <= chosen) & (chosen < settings.edge_jitter)
+    return np.stack((hard, np.where(blurred, value, 0.0)), axis=-1).astype(np.float32)
+
+
 def draw_mask(settings: Settings, task: Task) -> NDArray[np.float32]:
     """Draw ones (steps, 2, 3), with zeros at the entries that a step masks."""
     steps = count_steps(task, settings.schedule)
@@ -87,6 +101,32 @@ def jitter(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor
     moved = transform_images(images[:count], moves)
     maps = compose(invert(moves), theta[:count])
     return torch.cat((moved, images[count:])), torch.cat((maps, theta[count:]))
+
+
+def change_edges(images: Tensor, edges: Tensor) -> Tensor:
+    """Harden or blur the edges of images; (0, 0) leaves an image as it is."""
+    if len(edges) == 0:
+        return images
+    threshold, amount = edges[:, :, None, None, None].unbind(1)
+    hardened = torch.where(threshold > 0, harden(images, threshold), images)
+    return torch.lerp(hardened, blur(hardened), amount)
+
+
+def harden(images: Tensor, threshold: Tensor) -> Tensor:
+    """Set each pixel to the brightest or darkest value around it, by its place between the two.
+
+    A toggle mapping (Kramer and Bruckner 1975): anti-aliased edges become hard, whatever the colours.
+    """
+    padded = pad(images, (1, 1, 1, 1), mode="replicate")
+    brightest = max_pool2d(padded, 3, 1)
+    darkest = -max_pool2d(-padded, 3, 1)
+    is_bright = images - darkest > threshold * (brightest - darkest)
+    return torch.where(is_bright, brightest, darkest)
+
+
+def blur(images: Tensor) -> Tensor:
+    """Smooth images with the binomial filter of 3 x 3 pixels, [1, 2, 1] / 4 along each axis."""
+    return avg_pool2d(avg_pool2d(pad(images, (1, 1, 1, 1), mode="replicate"), 2, 1), 2, 1)
 
 
 def replay_exemplars(

@@ -14,7 +14,7 @@ class Settings:
     """Settings of DCL.
 
     The paper has a constant learning rate, and no weight averaging, instance statistics, fitting, exemplar
-    replay or jitter.
+    replay, jitter or edge jitter.
     """
 
     schedule: Schedule = Schedule(final_learning_rate=1e-5)
@@ -47,6 +47,9 @@ class Settings:
     jitter_translation: float = setting(
         0.15, "jitter shifts images by up to this much in x and y; the image is 2 wide"
     )
+    edge_jitter: float = setting(
+        0.0, "fraction of the images whose edges are hardened or blurred in training; try 0.25"
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -71,3 +74,4 @@ class Settings:
         check_number(self.jitter_scale, "jitter_scale", 0, 2)
         check_number(self.jitter_rotation, "jitter_rotation", 0, 180)
         check_number(self.jitter_translation, "jitter_translation", 0, 1)
+        check_number(self.edge_jitter, "edge_jitter", 0, 1)

@@ -21,7 +21,9 @@ def fill(vertices, size):
     filled = np.zeros((size, size), bool)
     edges = np.stack((vertices, np.roll(vertices, -1, axis=0)), axis=1)
     for y in range(size):
-        (x0, y0), (x1, y1) = edges[(edges[:, 0, 1] <= y) != (edges[:, 1, 1] <= y)].transpose(1, 2, 0)
+        (x0, y0), (x1, y1) = edges[(edges[:, 0, 1] <= y) != (edges[:, 1, 1] <= y)].transpose(
+            1, 2, 0
+        )
         crossings = np.sort(x0 + (y - y0) * (x1 - x0) / (y1 - y0))
         for low, high in crossings.reshape(-1, 2):
             filled[y, max(int(np.ceil(low)), 0) : max(int(np.floor(high)) + 1, 0)] = True

@@ -14,6 +14,7 @@ from torch import Tensor
 from everlearn.core.random import Purpose, permutation
 from everlearn.factors import Factors
 from everlearn.render import check_device
+from everlearn.stream.device_copy import copy_to_device
 
 Ints = NDArray[np.int64]
 SPLITS = ("train", "val", "test")
@@ -164,7 +165,7 @@ class Task:
         at_once = size
         stop = len(self.train) - (len(self.train) % size if drop_last else 0)
         for epoch in range(epochs):
-            rows = _copy_to(self.order(epoch)[:stop], device)
+            rows = copy_to_device(self.order(epoch)[:stop], device)
             start = 0
             while start < stop:
                 block = train.batch(rows[start : start + at_once])
@@ -213,12 +214,6 @@ def find_task(index: int, tasks: int) -> int:
     if not 0 <= number < tasks:
         raise IndexError(f"task {index} is not in the stream (0 .. {tasks - 1})")
     return number
-
-
-def _copy_to(array: Ints, device: str) -> Tensor:
-    """Copy an array to a device without waiting for the kernels that are queued there."""
-    tensor = torch.from_numpy(array)
-    return tensor if device == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def _check_rows(rows: ArrayLike, count: int) -> Ints:

@@ -15,6 +15,7 @@ from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
 from everlearn.methods.dcl.random_draws import (
+    _STEPS_AT_ONCE,
     blur,
     change_edges,
     draw_edges,
@@ -24,13 +25,16 @@ from everlearn.methods.dcl.random_draws import (
     harden,
     jitter,
     replay_exemplars,
+    step_draws,
 )
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets.layers.norm import Norm
 from everlearn.render.affine import transform_images
-from everlearn.training.schedule import Schedule
+from everlearn.training.schedule import Schedule, count_steps
 
 from ..conftest import learn
+
+FIRST_STEPS = range(40)
 
 pytestmark = pytest.mark.integration
 
@@ -206,7 +210,7 @@ def test_a_jittered_image_and_its_map_still_give_the_exemplar() -> None:
     task = stream[0]
     batch = task.train.batch(slice(0, 64))
     settings = Settings(schedule=Schedule(batch_size=64), jitter=1.0)
-    moves = torch.from_numpy(draw_moves(settings, task))[0]
+    moves = torch.from_numpy(draw_moves(settings, task, FIRST_STEPS))[0]
     images, maps = jitter(batch.images, batch.theta, moves)
     exemplars = task.exemplars().images[batch.labels]
     shown = (transform_images(images, maps) - exemplars).abs().mean((1, 2, 3))
@@ -219,7 +223,7 @@ def test_a_jittered_image_and_its_map_still_give_the_exemplar() -> None:
 def test_jitter_stays_within_its_ranges_and_is_reproducible() -> None:
     task = small_stream()[1]
     settings = Settings(schedule=Schedule(batch_size=32), jitter=0.5)
-    moves = draw_moves(settings, task)
+    moves = draw_moves(settings, task, FIRST_STEPS)
     assert moves.shape[1:] == (16, 2, 3)
     scale = np.sqrt(np.linalg.det(moves[..., :2].astype(np.float64)))
     turn = np.degrees(np.arctan2(moves[..., 1, 0], moves[..., 0, 0]))
@@ -230,9 +234,24 @@ def test_jitter_stays_within_its_ranges_and_is_reproducible() -> None:
     ):
         assert low - 1e-5 <= value.min() < 0.9 * low
         assert 0.9 * high < value.max() <= high + 1e-5
-    assert np.array_equal(moves, draw_moves(settings, task))
+    assert np.array_equal(moves, draw_moves(settings, task, FIRST_STEPS))
     assert not np.array_equal(moves[0], moves[1])
-    assert not np.array_equal(moves, draw_moves(settings, small_stream()[2]))
+    assert not np.array_equal(moves, draw_moves(settings, small_stream()[2], FIRST_STEPS))
+
+
+def test_draws_do_not_depend_on_how_many_steps_are_drawn_at_once() -> None:
+    task = small_stream()[1]
+    settings = Settings(
+        schedule=Schedule(batch_size=8, epochs=3), jitter=0.5, exemplar_replay=0.25, edge_jitter=0.5
+    )
+    steps = count_steps(task, settings.schedule)
+    assert steps > 2 * _STEPS_AT_ONCE
+    views = draw_views(settings, task, 5, range(steps))
+    others = [draw(settings, task, range(steps)) for draw in (draw_moves, draw_edges, draw_mask)]
+    found = list(step_draws(settings, task, 5, "cpu"))
+    assert len(found) == steps
+    for parts, expected in zip(zip(*found, strict=True), (*views, *others), strict=True):
+        assert np.array_equal(torch.stack(parts).numpy(), expected)
 
 
 def test_hardened_images_have_the_colours_of_the_canvas_but_in_thin_parts() -> None:
@@ -262,19 +281,19 @@ def test_blur_is_the_binomial_filter() -> None:
 def test_edge_jitter_changes_its_fraction_of_the_images() -> None:
     stream = small_stream()
     settings = Settings(schedule=Schedule(batch_size=32, epochs=10), edge_jitter=0.4)
-    edges = draw_edges(settings, stream[1])
+    edges = draw_edges(settings, stream[1], FIRST_STEPS)
     threshold, amount = edges[..., 0], edges[..., 1]
     assert edges.shape[1:] == (32, 2)
     assert not ((threshold > 0) & (amount > 0)).any()
     assert abs((threshold > 0).mean() - 0.2) < 0.05
     assert abs((amount > 0).mean() - 0.2) < 0.05
     assert 0.25 <= threshold[threshold > 0].min() < threshold.max() <= 0.75
-    assert np.array_equal(edges, draw_edges(settings, stream[1]))
+    assert np.array_equal(edges, draw_edges(settings, stream[1], FIRST_STEPS))
     images = stream[1].train.batch(slice(0, 32)).images
     changed = change_edges(images, torch.from_numpy(edges[0]))
     same = (changed == images).flatten(1).all(1).numpy()
     assert np.array_equal(same, (edges[0] == 0).all(1))
-    off = draw_edges(Settings(schedule=Schedule(batch_size=32)), stream[1])
+    off = draw_edges(Settings(schedule=Schedule(batch_size=32)), stream[1], FIRST_STEPS)
     assert change_edges(images, torch.from_numpy(off[0])) is images
 
 
@@ -302,7 +321,7 @@ def test_exemplar_replay_replaces_the_last_images_of_a_batch() -> None:
 def test_replayed_views_cover_all_exemplars_scales_angles_and_positions() -> None:
     task = small_stream()[1]
     settings = Settings(schedule=Schedule(batch_size=32, epochs=4), exemplar_replay=0.5)
-    recalled, views = draw_views(settings, task, 7)
+    recalled, views = draw_views(settings, task, 7, FIRST_STEPS)
     assert views.shape[1:] == (16, 2, 3)
     assert set(recalled.flatten().tolist()) == set(range(7))
     scale = np.sqrt(np.linalg.det(views[..., :2].astype(np.float64)))
@@ -315,7 +334,9 @@ def test_replayed_views_cover_all_exemplars_scales_angles_and_positions() -> Non
 def test_masks_leave_out_the_requested_number_of_entries() -> None:
     task = small_stream()[0]
     for masked in (0, 2, 5):
-        kept = draw_mask(Settings(schedule=Schedule(batch_size=8), masked_entries=masked), task)
+        kept = draw_mask(
+            Settings(schedule=Schedule(batch_size=8), masked_entries=masked), task, FIRST_STEPS
+        )
         assert (kept.reshape(len(kept), 6).sum(1) == 6 - masked).all()
     assert len({tuple(row) for row in kept.reshape(-1, 6)}) > 3
 

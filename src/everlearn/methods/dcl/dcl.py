@@ -13,11 +13,10 @@ from everlearn.core.random import Purpose, permutation
 from everlearn.memory import Exemplars, SearchResult
 from everlearn.methods.dcl import fit
 from everlearn.methods.dcl.random_draws import (
-    RandomDraws,
     change_edges,
-    draw_task,
     jitter,
     replay_exemplars,
+    step_draws,
 )
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net
@@ -72,12 +71,11 @@ class DCL:
         if self.settings.reset_optimizer:
             reset_optimizer(self.optimizer)
         pool = self._replay_pool(task)
-        draws = draw_task(self.settings, task, len(pool)).to(self.device)
+        draws = step_draws(self.settings, task, len(pool), self.device)
         self.net.train()
         batches = training_batches(task, self.settings.schedule, self.device)
-        for batch, step, learning_rate in batches:
+        for (batch, _, learning_rate), now in zip(batches, draws, strict=True):
             set_learning_rate(self.optimizer, learning_rate)
-            now = RandomDraws(*(part[step] for part in draws))
             targets = self._image_targets(batch, exemplars)
             theta = check_maps(batch.theta)
             yield self._step(batch.images, theta, pool[now.replayed], *now[1:], *targets)

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from everlearn.nets.cwr_head import CWRHead
+from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.layers.head import Head
 from everlearn.nets.layers.norm import Norm
 from everlearn.nets.layers.renorm import Renorm
 
-_FLOAT32_LAYERS = (Norm, Renorm, Head, nn.LayerNorm, CWRHead)
+_FLOAT32_LAYERS = (Norm, Renorm, Head, ClassHead, nn.LayerNorm, CWRHead)
 
 
 def to_device(net: nn.Module, device: str) -> nn.Module:

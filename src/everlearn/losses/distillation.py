@@ -1,4 +1,4 @@
-"""Knowledge distillation (Hinton et al. 2015, arXiv 1503.02531)."""
+"""Distillation: of softened predictions (Hinton et al. 2015, arXiv 1503.02531), and of stored logits."""
 
 from __future__ import annotations
 
@@ -19,4 +19,16 @@ def distillation_loss(logits: Tensor, teacher: Tensor, among: Tensor, temperatur
     log_p = log_softmax(teacher / temperature + mask, 1).masked_fill(~among, 0.0)
     log_q = log_softmax(logits / temperature + mask, 1).masked_fill(~among, 0.0)
     p = log_p.exp() * among
-    return (p * (log_p - log_q)).sum(1).mean()
+    return (p * (log_p - log_q)).sum(1).mean().float()
+
+
+def logit_distance(logits: Tensor, stored: Tensor) -> Tensor:
+    """Mean over images of the mean squared difference over the classes that were known when stored.
+
+    Args:
+        logits: (B, classes).
+        stored: (B, classes), -inf for classes that were not known then; at least one of each image was.
+    """
+    known = stored != -torch.inf
+    squares = torch.where(known, logits - stored, 0.0).square()
+    return (squares.sum(1) / known.sum(1)).mean().float()

@@ -31,4 +31,5 @@ def negative_loss(
     """
     detached = replayed[:, None] & ~current
     logits = torch.where(detached, logits.detach(), logits)
-    return cross_entropy(logits if seen is None else logits.masked_fill(~seen, -torch.inf), targets)
+    allowed = logits if seen is None else logits.masked_fill(~seen, -torch.inf)
+    return cross_entropy(allowed, targets).float()

@@ -18,7 +18,10 @@ _EPS = 1e-6
 
 
 def cosines(features: Tensor, weight: Tensor) -> Tensor:
-    """Cosines (B, classes) of features (B, D) and proxies (classes, D); divided by tau, they are logits."""
+    """Cosines (B, classes) of features (B, D) and proxies (classes, D); divided by tau, they are logits.
+
+    In float64, as all logits: see `ClassHead`.
+    """
     return _unit_rows(features) @ _unit_rows(weight).T
 
 
@@ -31,7 +34,7 @@ def proxy_loss(features: Tensor, weight: Tensor, labels: Tensor, tau: float) -> 
     """
     counts = _counts(labels, len(weight))
     logits = cosines(features, weight) / tau + counts.log()
-    return cross_entropy(logits, labels) + counts[labels].log().mean()
+    return (cross_entropy(logits, labels) + counts[labels].log().mean()).float()
 
 
 def loss_scale_at(iteration: int, low: float = 0.5625, high: float = 1.8) -> float:
@@ -48,7 +51,7 @@ def proxy_distillation(logits: Tensor, stored: Tensor, labels: Tensor) -> Tensor
         labels: (B,) of the complete batch: a column counts as often as its label occurs.
     """
     counts = _counts(labels, logits.shape[1])
-    return ((logits - stored).square() @ counts).mean() / len(labels)
+    return (((logits - stored).square() @ counts).mean() / len(labels)).float()
 
 
 def sample_distillation(features: Tensor, stored: Tensor, tau: float) -> Tensor:
@@ -64,7 +67,7 @@ def sample_distillation(features: Tensor, stored: Tensor, tau: float) -> Tensor:
     diagonal = torch.eye(len(features), dtype=torch.bool, device=features.device)
     # 0 in the diagonal: 0 times -inf would be NaN.
     current = _log_similarities(features, tau).masked_fill(diagonal, 0.0)
-    return -(target * current).sum(1).mean()
+    return -(target * current).sum(1).mean().float()
 
 
 def _log_similarities(features: Tensor, tau: float) -> Tensor:
@@ -75,9 +78,8 @@ def _log_similarities(features: Tensor, tau: float) -> Tensor:
 
 def _counts(labels: Tensor, classes: int) -> Tensor:
     """How often each class occurs, (classes,)."""
-    return (labels[:, None] == torch.arange(classes, device=labels.device)).sum(0).float()
+    return (labels[:, None] == torch.arange(classes, device=labels.device)).sum(0).double()
 
 
 def _unit_rows(rows: Tensor) -> Tensor:
-    """Rows of norm 1, in float32: 16 bits would round cosines that are close to one another."""
-    return normalize(rows.float(), eps=_EPS)
+    return normalize(rows.double(), eps=_EPS)

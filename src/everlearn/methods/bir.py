@@ -28,6 +28,7 @@ from everlearn.training.optimizer_step import (
     load_optimizer_state,
     optimizer_state,
     optimizer_step,
+    reset_optimizer,
     set_learning_rate,
     training_state,
 )
@@ -47,6 +48,7 @@ class Settings:
         0.7, "probability that a decoder unit is gated for a class (authors' code: 0.7)"
     )
     temperature: float = setting(2.0, "softmax temperature of replayed targets (authors' code: 2)")
+    reset_optimizer: bool = setting(False, "reset the optimizer's state at every task")
     sum_reconstruction: bool = setting(
         False, "sum the generator's loss over the pixels of an image (authors' code: mean)"
     )
@@ -88,12 +90,16 @@ class BIR:
         self.model = Classifier(net, classes, device)
         self.teacher = deepcopy(net).requires_grad_(False)
         self.past = torch.zeros_like(self.model.seen)
-        self.optimizer = adam(net.parameters(), settings.schedule.learning_rate)
+        self.optimizer = adam(
+            net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False
+        )
         self._step = CapturedStep(self._learn_batch, training_state(net, self.optimizer))
 
     def learn(self, task: Task) -> Iterator[Tensor]:
         """Learn the task beside images that the teacher generates; then become the next teacher."""
         self.model.add_classes(task.classes)
+        if self.settings.reset_optimizer:
+            reset_optimizer(self.optimizer)
         generator = seeded_generator(self.seed, Purpose.REPLAY, task.index, self.device)
         old = self.past.nonzero()[:, 0]
         new = min(self.settings.schedule.batch_size, len(task.train))
@@ -155,7 +161,7 @@ class BIR:
         log_p = log_softmax(code.logits.masked_fill(~seen, -torch.inf) / temperature, 1)
         # Masked again: 0 times -inf would be no number.
         entropy = -(probabilities * log_p.masked_fill(~seen, 0.0)).sum(1)
-        return (temperature**2 * entropy + (error + kl) / size).mean()
+        return (temperature**2 * entropy.float() + (error + kl) / size).mean()
 
     def _update_teacher(self) -> None:
         """Copy the net into the teacher, and the classes seen so far."""
@@ -167,11 +173,11 @@ class BIR:
         return self.model.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """Return weights, classes seen, the optimizer's state and the number of tasks learned.
+        """Return weights, classes seen, the number of tasks learned and, unless reset, the optimizer's state.
 
         Between tasks the teacher equals the net.
         """
-        optimizer = optimizer_state(self.optimizer)
+        optimizer = [] if self.settings.reset_optimizer else optimizer_state(self.optimizer)
         return {**self.model.state(), "optimizer": optimizer, "learned": self.learned}
 
     def load_state(self, state: dict[str, Any]) -> None:

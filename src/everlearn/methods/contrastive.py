@@ -24,6 +24,8 @@ from everlearn.stream import Task, TaskStream
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.early_stopping import EarlyStopping
 from everlearn.training.optimizer_step import (
+    load_optimizer_state,
+    optimizer_state,
     optimizer_step,
     reset_optimizer,
     set_learning_rate,
@@ -49,6 +51,7 @@ class Settings:
     negative_exemplars: int = setting(
         0, "exemplars of earlier classes that a step uses as negatives"
     )
+    reset_optimizer: bool = setting(False, "reset the optimizer's state at every task")
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -118,7 +121,8 @@ class Contrastive:
         schedule = self.settings.schedule
         self.batch_size = min(schedule.batch_size, len(task.train))
         exemplars = self._collect_exemplars(task)
-        reset_optimizer(self.optimizer)
+        if self.settings.reset_optimizer:
+            reset_optimizer(self.optimizer)
         early_stopping = EarlyStopping(self.net, self.settings.patience)
         epoch_steps = count_steps(task, schedule) // schedule.epochs
         self.net.train()
@@ -231,11 +235,16 @@ class Contrastive:
         return SearchResult(*(torch.cat(parts) for parts in zip(*results, strict=True)))
 
     def state(self) -> dict[str, Any]:
-        """Return weights and exemplars; the optimizer is reset at every task."""
-        return {"net": dict(self.net.state_dict()), "memory": self.memory.state()}
+        """Return weights, exemplars and, unless it is reset, the optimizer's state."""
+        return {
+            "net": dict(self.net.state_dict()),
+            "memory": self.memory.state(),
+            "optimizer": [] if self.settings.reset_optimizer else optimizer_state(self.optimizer),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.memory.load_state(state["memory"])
+        load_optimizer_state(self.optimizer, state["optimizer"])
         self._embedded = None

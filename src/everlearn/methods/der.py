@@ -1,7 +1,7 @@
 """DER and DER++ (Buzzega et al. 2020, arXiv 2004.07211): replay old images with their old logits.
 
-A reservoir keeps images with the logits of when they were first seen; DER++ adds cross-entropy on old
-images. With `refresh`, a step first unlearns its batch (Wang et al. 2024). What differs is in
+A reservoir keeps images with the logits of when they were first seen, of the classes known then; DER++ adds
+cross-entropy on old images. With `refresh`, a step first unlearns its batch (Wang et al. 2024). What differs is in
 docs/methods/der.md.
 """
 
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import mse_loss
 
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_int, check_number
-from everlearn.memory import Buffer, Reservoir, draw_replay_rows
+from everlearn.losses.distillation import logit_distance
+from everlearn.memory import Buffer, ClassBalanced, Reservoir, draw_replay_rows
 from everlearn.memory.reservoir import Ints, last_per_slot
 from everlearn.nets.precision import eval_mode
 from everlearn.stream import Task, TaskStream
@@ -26,7 +26,7 @@ from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import optimizer_step
 from everlearn.training.refresh import Refresh
 from everlearn.training.train_settings import TrainSettings
-from everlearn.training.trainer import Trainer
+from everlearn.training.trainer import Sampler, Trainer
 from everlearn.training.trainer_gradients import loss_gradients
 
 
@@ -45,6 +45,9 @@ class Settings:
     store_at_task_end: bool = setting(
         False, "store images and logits when a task ends, as Avalanche; else at first sight"
     )
+    balanced: bool = setting(
+        False, "keep equally many images of each class, with store_at_task_end; else a reservoir"
+    )
     refresh: float = setting(0.0, "how far to unlearn first, delta (Wang et al. 2024: 1e-5); 0: no")
 
     def __post_init__(self) -> None:
@@ -53,6 +56,11 @@ class Settings:
         check_number(self.alpha, "alpha", 0, 1e6)
         check_number(self.beta, "beta", 0, 1e6)
         check_number(self.refresh, "refresh", 0, 1)
+        if self.balanced and not self.store_at_task_end:
+            raise ValueError(
+                "balanced needs store_at_task_end, found False: which images stay is known when a task "
+                "ends; give store_at_task_end=True"
+            )
 
 
 class DER:
@@ -73,7 +81,10 @@ class DER:
         canvas = stream.canvas
         logits = len(self.trainer.model.classes)
         self.buffer = Buffer(settings.buffer_size, canvas.shape, canvas.bits, device, logits)
-        self.sampler = Reservoir(settings.buffer_size, stream.seed)
+        self.reservoir = Reservoir(settings.buffer_size, stream.seed)
+        self.sampler: Sampler = self.reservoir
+        if settings.balanced:
+            self.sampler = ClassBalanced(settings.buffer_size, stream.seed)
         delta = settings.refresh
         self.refresh = Refresh(self.trainer.weights, delta) if delta else None
         squared_gradients = self.refresh.squared_gradients if self.refresh else []
@@ -92,17 +103,23 @@ class DER:
         for step, (images, targets) in enumerate(self.trainer.training_batches(task)):
             step_slots = slots[step] if step < len(slots) else slots.new_empty(0)
             yield self._step(images, targets, step_slots, replay[step])
-        self.sampler.seen += count
-        self.buffer.filled = min(self.sampler.seen, self.settings.buffer_size)
         if at_end:
             self.trainer.store(task, self.sampler, self.buffer, self._eval_logits)
+        else:
+            self.reservoir.seen += count
+            self.buffer.filled = len(self.reservoir.used)
         if self.refresh and steps:
             self.refresh.end_task(steps)
 
     def _eval_logits(self, images: Tensor) -> Tensor:
-        """Return logits in evaluation mode."""
+        """Return the logits to store, in evaluation mode."""
         with eval_mode(self.trainer.net):
-            return self.trainer.logits(images)
+            return self._known(self.trainer.logits(images))
+
+    def _known(self, logits: Tensor) -> Tensor:
+        """Set the logits of classes that are not known yet to minus infinity: they are not to be matched."""
+        known = self.trainer.model.seen | self.settings.train.include_unseen
+        return logits.masked_fill(~known, -torch.inf)
 
     def _find_slots(self, task: Task, count: int, new: int) -> Tensor:
         """Return the slot of each image of the first epoch, (steps, new); `buffer_size` is no slot.
@@ -110,7 +127,7 @@ class DER:
         Where several images of a batch draw one slot, the last one is kept.
         """
         no_slot = self.settings.buffer_size
-        drawn = self.sampler.slots(task.index, count).reshape(-1, max(1, new))
+        drawn = self.reservoir.slots(task.index, count).reshape(-1, max(1, new))
         slots = np.full_like(drawn, no_slot)
         for row, drawn_row in zip(slots, drawn, strict=True):
             items, taken = last_per_slot(drawn_row, no_slot)
@@ -123,16 +140,18 @@ class DER:
         Terms are rows for the distance to logits (alpha) and rows for the cross-entropy (beta), where the
         weight is not 0; there are none in the first task.
         """
-        before = self.sampler.seen
-        arrived = before + np.minimum(np.arange(steps) * new, count)
+        used = self.sampler.used
+        arrived = len(used) + np.minimum(np.arange(steps) * new, count)
         filled: Ints = np.minimum(arrived, self.settings.buffer_size)
         weights = (self.settings.alpha, self.settings.beta)
         terms = [
             draw_replay_rows(self._seed, task.index, filled, steps, new, substream)
             for substream, weight in enumerate(weights)
-            if weight and before
+            if weight and len(used)
         ]
         rows = np.stack(terms, 1) if terms else np.zeros((steps, 0, new), np.int64)
+        if self.settings.balanced:  # it leaves slots empty; a reservoir fills them in their order
+            rows = used[rows]
         return torch.from_numpy(rows).to(self.device)
 
     def _train_step(self, images: Tensor, targets: Tensor, slots: Tensor, rows: Tensor) -> Tensor:
@@ -145,7 +164,7 @@ class DER:
         loss = self._loss(logits, targets, old_logits, rows)
         if len(slots):
             self.buffer.write(slots, images, targets)
-            self.buffer.write_logits(slots, logits)
+            self.buffer.write_logits(slots, self._known(logits))
         return optimizer_step(self.trainer.optimizer, loss)
 
     def _loss(
@@ -156,7 +175,7 @@ class DER:
         terms = list(zip(old_logits, rows, strict=True))
         if terms and self.settings.alpha:
             found, kept = terms.pop(0)
-            loss = loss + self.settings.alpha * mse_loss(found, self.buffer.logits(kept))
+            loss = loss + self.settings.alpha * logit_distance(found, self.buffer.logits(kept))
         for found, kept in terms:
             cross_entropy = self.trainer.loss(found, self.buffer.targets(kept))
             loss = loss + self.settings.beta * cross_entropy

@@ -20,10 +20,12 @@ from everlearn.nets.precision import deterministic
 from everlearn.stream import Task, TaskStream
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.episodic_memory import append_random
-from everlearn.training.gradients import flatten, gradients_of, solve_dual, unflatten
+from everlearn.training.gradients import Floats, flatten, gradients_of, solve_dual, unflatten
 from everlearn.training.train_settings import TrainSettings
 from everlearn.training.trainer import Trainer
 from everlearn.training.trainer_gradients import loss_gradients
+
+_COLUMNS = 2**20  # of gradients in float64 at once
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,13 @@ class GEM:
 
         The dual problem has one unknown per task. It is solved on the CPU, so this waits for a GPU.
         """
-        products = (old @ new).double().cpu().numpy()
+        products = _products(old, new[None]).ravel()
         if (products >= 0).all():
             return None
-        gram = (old @ old.T).double().cpu().numpy()
+        gram = _products(old, old)
         shares = solve_dual(gram, products, self.settings.margin)
-        return torch.from_numpy(shares).to(old) @ old
+        weights = torch.from_numpy(shares).to(old.device)
+        return torch.cat([(weights @ piece.double()).float() for piece in old.split(_COLUMNS, 1)])
 
     def _gradient_on(self, rows: Tensor) -> Tensor:
         """Return the gradient on rows of the buffer, (P,)."""
@@ -119,3 +122,11 @@ class GEM:
         self.trainer.load_state(state)
         self.buffer.load_state(state["memory"])
         self.counts = list(state["counts"])
+
+
+def _products(first: Tensor, second: Tensor) -> Floats:
+    """Dot products (K, L) of rows (K, P) and (L, P), summed in float64, some columns at a time."""
+    pieces = zip(first.split(_COLUMNS, 1), second.split(_COLUMNS, 1), strict=True)
+    total: Tensor = sum(one.double() @ two.double().T for one, two in pieces)  # type: ignore[assignment]
+    out: Floats = total.cpu().numpy()
+    return out

@@ -97,13 +97,14 @@ class ICaRL:
         """Binary cross-entropy (algorithm 3): summed over classes, averaged over images and exemplars."""
         images, targets = self.buffer.join(images, targets, *replayed)
         logits = self.trainer.logits(images)
-        sigmoid_targets = one_hot(targets, len(self.old_classes)).float()
+        sigmoid_targets = one_hot(targets, len(self.old_classes)).double()
         if replayed:
             with torch.no_grad():
                 teacher = forward_pass(self.teacher, images).sigmoid()
             sigmoid_targets = torch.where(self.old_classes, teacher, sigmoid_targets)
         losses = binary_cross_entropy_with_logits(logits, sigmoid_targets, reduction="none")
-        return optimizer_step(self.trainer.optimizer, (losses * self._in_loss).sum(1).mean())
+        loss = (losses * self._in_loss).sum(1).mean().float()
+        return optimizer_step(self.trainer.optimizer, loss)
 
     def _features(self, images: Tensor) -> Tensor:
         """Return features of length 1."""

@@ -138,7 +138,9 @@ class L2P:
             )
         self.model = Classifier(self.net, classes, device)
         self.task_classes = torch.zeros_like(self.model.seen)
-        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        self.optimizer = adam(
+            self.net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False
+        )
         changed = training_state(self.net, self.optimizer)
         self._step = CapturedStep(self._learn_batch, changed)
 
@@ -159,7 +161,7 @@ class L2P:
     def _learn_batch(self, images: Tensor, targets: Tensor) -> Tensor:
         """Take a step on the cross-entropy of the task's classes and the cosines of the keys (eq. 5)."""
         logits, key_match = self.net.logits_and_key_match(images)
-        loss = cross_entropy(mask_logits(logits, self.task_classes), targets)
+        loss = cross_entropy(mask_logits(logits, self.task_classes), targets).float()
         loss = loss - self.settings.key_loss_weight * key_match
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]

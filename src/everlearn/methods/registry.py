@@ -18,6 +18,8 @@ _L2P_PAPER = "Wang et al. 2022, arXiv 2112.08654"
 _LABELS = "labels, task boundaries"
 _NO_LABELS = "task boundaries; labels only to read classes off the codes"
 _DCL_SUPERVISION = "labels, task boundaries, true affine maps, one exemplar per class"
+# CWR+ and what builds on it subtract one mean of all rows; generative negative replay that of each row.
+_GLOBAL_SHIFT: Changes = {"mean_shift": "global"}
 _CWR_STORES = "one row of head weights per class"
 _CWR_FIRST_TASK = "a head without bias that starts at 0, and learning rates of its own"
 _NO_CLASSIFIER = "no classifier"
@@ -317,7 +319,12 @@ METHODS: dict[str, Method] = {
         stores=_CWR_STORES,
         learner="ar1:AR1",
         style=33,
-        changes={"later_learning_rate": 0.0, "replay_mode": "none", "head": "cwr+"},
+        changes={
+            **_GLOBAL_SHIFT,
+            "later_learning_rate": 0.0,
+            "replay_mode": "none",
+            "head": "cwr+",
+        },
         presets=_FROZEN_NET,
         first_task=_CWR_FIRST_TASK,
     ),
@@ -329,7 +336,7 @@ METHODS: dict[str, Method] = {
         stores=_CWR_STORES,
         learner="ar1:AR1",
         style=28,
-        changes={"later_learning_rate": 0.0, "replay_mode": "none"},
+        changes={**_GLOBAL_SHIFT, "later_learning_rate": 0.0, "replay_mode": "none"},
         presets=_FROZEN_NET,
         first_task=_CWR_FIRST_TASK,
     ),
@@ -341,7 +348,13 @@ METHODS: dict[str, Method] = {
         stores=f"{_CWR_STORES}, previous weights, one importance per weight",
         learner="ar1:AR1",
         style=32,
-        changes={**_ONE_LEARNING_RATE, "replay_mode": "none", "head": "cwr+", "strength": 8e5},
+        changes={
+            **_ONE_LEARNING_RATE,
+            **_GLOBAL_SHIFT,
+            "replay_mode": "none",
+            "head": "cwr+",
+            "strength": 8e5,
+        },
         presets=_SI_NET,
         first_task=_CWR_FIRST_TASK,
     ),
@@ -353,7 +366,7 @@ METHODS: dict[str, Method] = {
         stores=f"{_CWR_STORES}, previous weights, one importance per weight",
         learner="ar1:AR1",
         style=26,
-        changes={**_ONE_LEARNING_RATE, "replay_mode": "none", "strength": 8e5},
+        changes={**_ONE_LEARNING_RATE, **_GLOBAL_SHIFT, "replay_mode": "none", "strength": 8e5},
         presets=_SI_NET,
         first_task=_CWR_FIRST_TASK,
     ),
@@ -365,7 +378,7 @@ METHODS: dict[str, Method] = {
         stores=f"{_CWR_STORES}, a buffer of latents with labels",
         learner="ar1:AR1",
         style=27,
-        changes={"replay_mode": "pr-od"},
+        changes={**_GLOBAL_SHIFT, "replay_mode": "pr-od"},
         presets=_SPLIT_NET,
         first_task=_CWR_FIRST_TASK,
     ),

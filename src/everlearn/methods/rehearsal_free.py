@@ -117,7 +117,7 @@ class RehearsalFree:
             loss = loss + settings.prediction_distillation * distance
         if settings.feature_distillation:
             change = (now - before)[:, :width]
-            loss = loss + settings.feature_distillation * change.square().sum(1).mean()
+            loss = loss + settings.feature_distillation * change.square().sum(1).mean().float()
         return loss
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

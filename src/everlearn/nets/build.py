@@ -7,6 +7,7 @@ from collections.abc import Callable
 from torch import nn
 
 from everlearn.nets.convnet import ConvNet
+from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.mlp import MLP
 from everlearn.nets.resnet import ResNet18
 from everlearn.nets.seeded import seeded
@@ -24,7 +25,19 @@ NETS: dict[str, Builder] = {
 
 def build_net(name: str, channels: int, outputs: int, size: int, seed: int) -> nn.Module:
     """Build a net with weights determined by the seed; torch's generator is not advanced."""
+    with seeded(seed):
+        return _builder(name)(channels, outputs, size)
+
+
+def build_classifier(name: str, channels: int, classes: int, size: int, seed: int) -> nn.Module:
+    """Build a net with a `ClassHead`; the weights of the first classes are the same for any number."""
+    with seeded(seed):
+        net = _builder(name)(channels, 1, size)
+        net.head = ClassHead(net.width, classes)  # type: ignore[arg-type]
+    return net
+
+
+def _builder(name: str) -> Builder:
     if name not in NETS:
         raise ValueError(f"unknown net {name!r}; known: {', '.join(NETS)}")
-    with seeded(seed):
-        return NETS[name](channels, outputs, size)
+    return NETS[name]

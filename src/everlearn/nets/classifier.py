@@ -37,13 +37,13 @@ class Classifier:
         return labels - self.classes.start
 
     def logits(self, images: Tensor) -> Tensor:
-        """(B, classes)."""
+        """(B, classes), float64."""
         return forward_pass(self.net, images)
 
     def loss(self, logits: Tensor, targets: Tensor, include_unseen: bool) -> Tensor:
         """Mean cross-entropy over the seen classes or, with `include_unseen`, over all classes."""
         allowed = logits if include_unseen else logits.masked_fill(~self.seen, -torch.inf)
-        return cross_entropy(allowed, targets)
+        return cross_entropy(allowed, targets).float()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Predict the seen class, or the class in `among`, with the largest logit; -1 if there is none."""

@@ -6,6 +6,7 @@ All of it is float32, and nothing waits for a GPU.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from everlearn.losses.divergences import kl_per_latent
+from everlearn.nets.seeded import fork_generator
 
 _LARGE = 1024  # elements of a latent
 
@@ -50,8 +52,12 @@ class CVAE(nn.Module):
         self.encoder = nn.Sequential(*_mlp([prod(shape), *hidden]))
         self.mean = nn.Linear(hidden[-1], latent_dim)
         self.log_variance = nn.Linear(hidden[-1], latent_dim)
-        widths = [latent_dim + classes, *reversed(hidden), prod(shape)]
+        widths = [latent_dim, *reversed(hidden), prod(shape)]
         self.decoder = nn.Sequential(*_mlp(widths)[:-1])
+        # A linear layer of z and the one-hot class is the sum of one of z and a row of the class.
+        bound = 1 / math.sqrt(latent_dim)
+        rows = torch.empty(classes, hidden[-1]).uniform_(-bound, bound, generator=fork_generator())
+        self.class_rows = nn.Parameter(rows)
         self.register_buffer("_targets", torch.arange(classes), persistent=False)
         self._targets: Tensor
 
@@ -67,8 +73,14 @@ class CVAE(nn.Module):
 
     def decode(self, z: Tensor, targets: Tensor) -> Tensor:
         """Return latents (B, *shape) of codes (B, latent_dim) and targets (B,); none is below 0."""
-        one_hot = (targets[:, None] == self._targets).float()
-        out: Tensor = self.decoder(torch.cat([z, one_hot], 1))
+        # A product in float64, whose backward pass adds in an order that the number of classes cannot
+        # change; the one of indexing differs from run to run on a GPU.
+        one_hot = (targets[:, None] == self._targets).double()
+        of_class = (one_hot @ self.class_rows.double()).float()
+        first, *later = self.decoder
+        out = first(z) + of_class
+        for layer in later:
+            out = layer(out)
         out = _straight_through_relu(out) if self.straight_through else out.relu()
         return out.reshape(-1, *self.shape)
 

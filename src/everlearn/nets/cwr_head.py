@@ -45,9 +45,13 @@ class CWRHead(nn.Module):
         self.register_buffer("known", torch.zeros(classes, dtype=torch.bool))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Logits (B, classes), by temporary weights in training and consolidated ones in evaluation."""
+        """Logits (B, classes), by temporary weights in training and consolidated ones in evaluation.
+
+        In float64, as all logits: see `ClassHead`.
+        """
         temporary = self.training or self.rule == "plain"
-        return linear(features.float(), self.weight if temporary else self.consolidated)
+        weight = self.weight if temporary else self.consolidated
+        return linear(features.double(), weight.double())
 
     @torch.no_grad()
     def begin_experience(self, present: Tensor, generator: torch.Generator) -> None:
@@ -62,7 +66,9 @@ class CWRHead(nn.Module):
         elif self.rule == "cwr+":
             self.weight.zero_()
         elif self.rule == "cwr":
-            self.weight.normal_(0.0, _INITIAL_STD, generator=generator)
+            # Rows of this experience alone, so that the draws do not depend on classes to come.
+            rows = torch.empty_like(self.weight[present])
+            self.weight.zero_()[present] = rows.normal_(0.0, _INITIAL_STD, generator=generator)
 
     @torch.no_grad()
     def end_experience(self, present: Tensor, counts: Tensor) -> None:
@@ -86,11 +92,12 @@ class CWRHead(nn.Module):
         """The temporary weights less their mean."""
         if self.shift == "per_class":
             return self.weight - self.weight.mean(1, keepdim=True)
-        total = torch.where(present[:, None], self.weight, 0.0).sum()
-        return self.weight - total / (present.sum().clamp(min=1) * self.weight.shape[1])
+        total = torch.where(present[:, None], self.weight, 0.0).sum(dtype=torch.float64)
+        mean = total / (present.sum().clamp(min=1) * self.weight.shape[1])
+        return self.weight - mean.float()
 
     def mean_norm(self, classes: Tensor) -> Tensor:
         """The mean norm, (), of the consolidated rows of a mask of classes; 0 where there are none."""
         chosen = classes & self.known
         norms = torch.where(chosen, self.consolidated.norm(dim=1), 0.0)
-        return norms.sum() / chosen.sum().clamp(min=1)
+        return (norms.sum(dtype=torch.float64) / chosen.sum().clamp(min=1)).float()

@@ -23,7 +23,7 @@ class Features(nn.Module):
 
 
 class FeaturesAndLogits(nn.Module):
-    """The features of a net followed by its logits, (B, width + outputs), float32."""
+    """The features of a net followed by its logits, (B, width + outputs), float64."""
 
     def __init__(self, net: Any) -> None:
         """Share the weights of a net."""
@@ -33,4 +33,4 @@ class FeaturesAndLogits(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """(B, width + outputs)."""
         features = self.net.features(images)
-        return torch.cat([features.float(), self.net.head(features)], 1)
+        return torch.cat([features.double(), self.net.head(features)], 1)

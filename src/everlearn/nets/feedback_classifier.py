@@ -1,7 +1,8 @@
 """A classifier with feedback connections, which is also a generative model of its inputs.
 
 The net of brain-inspired replay (van de Ven et al. 2020). A classifier and an encoder of codes z share the
-lower layers; a decoder leads back to inputs. All of it is float32, and nothing waits for a GPU.
+lower layers; a decoder leads back to inputs. Layers are float32, sums over classes float64, because their
+order depends on the number of classes. Nothing waits for a GPU.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from everlearn.nets.layers.head import Head
+from everlearn.nets.layers.class_head import ClassHead
+from everlearn.nets.seeded import fork_generator
 
 
 class Encoding(NamedTuple):
@@ -50,14 +52,15 @@ class FeedbackClassifier(nn.Module):
         self.shape = shape
         inputs = prod(shape)
         self.encoder = nn.ModuleList([nn.Linear(inputs, width), nn.Linear(width, width)])
-        self.head = Head(width, classes)
+        self.head = ClassHead(width, classes)
         self.mean = nn.Linear(width, latent_dim)
         self.log_variance = nn.Linear(width, latent_dim, bias=False)
         self.decoder = nn.ModuleList([nn.Linear(latent_dim, width), nn.Linear(width, width)])
         self.out = nn.Linear(width, inputs)
-        self.prior_means = nn.Parameter(torch.randn(classes, latent_dim))
-        self.prior_log_variances = nn.Parameter(torch.randn(classes, latent_dim))
-        open_gates = (torch.rand(2, classes, width) >= gated_fraction).float()
+        self.prior_means = nn.Parameter(_normal_rows(classes, latent_dim))
+        self.prior_log_variances = nn.Parameter(_normal_rows(classes, latent_dim))
+        uniform = torch.rand((classes, 2, width), generator=fork_generator())
+        open_gates = (uniform >= gated_fraction).double().transpose(0, 1).contiguous()
         self.register_buffer("gates", open_gates, persistent=False)
         self.gates: Tensor
 
@@ -75,7 +78,8 @@ class FeedbackClassifier(nn.Module):
     def decode(self, z: Tensor, class_probabilities: Tensor) -> Tensor:
         """Return images of codes (B, latent_dim); gates are averaged by class probability (B, classes)."""
         for layer, gates in zip(self.decoder, self.gates, strict=True):
-            z = relu((class_probabilities @ gates) * layer(z))
+            open_gates = (class_probabilities.double() @ gates).float()
+            z = relu(open_gates * layer(z))
         out: Tensor = self.out(z)
         return out.reshape(-1, *self.shape)
 
@@ -86,8 +90,21 @@ class FeedbackClassifier(nn.Module):
 
     def log_prior(self, z: Tensor, class_probabilities: Tensor) -> Tensor:
         """Log-density, up to a constant, of codes (B, latent_dim) under the weighted mixture, (B,)."""
-        per_class = log_normal(z[:, None], self.prior_means, self.prior_log_variances)
-        return torch.logsumexp(per_class + class_probabilities.log(), 1)
+        # sum (z - m)^2 / s^2 = z^2 . (1 / s^2) - 2 z . (m / s^2) + sum m^2 / s^2, by two matrix products.
+        z = z.double()
+        means = self.prior_means.double()
+        log_variances = self.prior_log_variances.double()
+        precisions = (-log_variances).exp()
+        of_class = (log_variances + means.square() * precisions).sum(1)
+        distances = z.square() @ precisions.T - 2 * z @ (means * precisions).T + of_class
+        log_prior: Tensor = torch.logsumexp(class_probabilities.double().log() - 0.5 * distances, 1)
+        return log_prior.float()
+
+
+def _normal_rows(classes: int, size: int) -> Tensor:
+    """Draw rows of N(0, I) one by one: torch draws the end of a tensor differently from the rest."""
+    generator = fork_generator()
+    return torch.stack([torch.randn(size, generator=generator) for _ in range(classes)])
 
 
 def one_hot(targets: Tensor, classes: int) -> Tensor:

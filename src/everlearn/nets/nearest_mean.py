@@ -38,5 +38,8 @@ def nearest_class(
         targets = torch.tensor(list(among), dtype=torch.int64) - classes.start
         known = known & torch.isin(torch.arange(len(classes)), targets).to(known.device)
     # |f - m|^2 is least where f.m - |m|^2 / 2 is largest (Mensink et al. 2013, section 3.1).
-    scores = linear(features, means, -means.square().sum(1) / 2).masked_fill(~known, -torch.inf)
+    # In float64 the scores of a class do not depend on the number of classes after it.
+    centers = means.double()
+    scores = linear(features.double(), centers, -centers.square().sum(1) / 2)
+    scores = scores.masked_fill(~known, -torch.inf)
     return torch.where(known.any(), scores.argmax(1) + classes.start, -1)

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from everlearn.nets.cwr_head import CWRHead
+from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.layers.head import Head
 from everlearn.nets.layers.norm import Norm
 from everlearn.nets.layers.renorm import Renorm
 from everlearn.nets.layers.side_stream import WEIGHT_GRADIENTS, side_stream
 
-_FLOAT32_LAYERS = (Norm, Renorm, Head, nn.LayerNorm, CWRHead)
+_FLOAT32_LAYERS = (Norm, Renorm, Head, ClassHead, nn.LayerNorm, CWRHead)
 
 
 def to_device(net: nn.Module, device: str) -> nn.Module:

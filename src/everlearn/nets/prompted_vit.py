@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, normalize
 
-from everlearn.nets.layers.head import Head
+from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.vit.vit import ViT, bfloat16_copy
 
 
@@ -38,7 +38,7 @@ class PromptedViT(nn.Module):
         width = frozen.config.width
         self.prompts = nn.Parameter(torch.empty(pool_size, prompt_length, width).uniform_(-1, 1))
         self.keys = nn.Parameter(torch.empty(pool_size, width).uniform_(-1, 1))
-        self.head = Head(width, outputs)
+        self.head = ClassHead(width, outputs)
         self.image_size = image_size
         self.top_k = top_k
         self.batchwise = batchwise

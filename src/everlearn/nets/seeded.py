@@ -19,6 +19,14 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
+def fork_generator() -> torch.Generator:
+    """Return a new generator, seeded by torch's default one, which advances by one number only.
+
+    So what is drawn later does not depend on how many numbers the new generator draws.
+    """
+    return torch.Generator().manual_seed(int(torch.randint(2**62, ())))
+
+
 def seeded_generator(
     seed: int, purpose: Purpose, index: int, device: str, substream: int = 0
 ) -> torch.Generator:

@@ -70,7 +70,7 @@ PRESETS: dict[str, Preset] = {
     "toy": Preset(
         Gaussians(),
         Plan(within_task=True),
-        _POINTS | {"include_unseen": True, "reset_optimizer": False, "buffer_size": 200},
+        _POINTS | {"include_unseen": True, "buffer_size": 200},
         ("toy",),
         "points instead of images, in seconds",
     ),

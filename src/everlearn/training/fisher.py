@@ -140,7 +140,7 @@ def _linear(layer: nn.Linear, activation: Activations, gradient: Tensor) -> Iter
     if gradient.dim() != 2:
         raise ValueError(f"a linear layer must give (B, outputs), found {tuple(gradient.shape)}")
     squared = gradient.square()
-    yield squared.T @ activation.x.square()
+    yield squared.T @ activation.x.square().to(squared.dtype)
     if layer.bias is not None:
         yield squared.sum(0)
 

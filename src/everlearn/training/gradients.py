@@ -22,7 +22,9 @@ def dot(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """The dot product of two vectors that are given as lists of tensors, (), by three kernels on a GPU."""
     products = torch._foreach_mul(list(first), list(second))
     # In memory order, which is the same in both: reordering channels-last tensors would copy them.
-    return torch.cat([part.as_strided((part.numel(),), (1,)) for part in products]).sum()
+    flat = torch.cat([part.as_strided((part.numel(),), (1,)) for part in products])
+    # In float64, where zeros of classes to come do not change the sum by another order of addition.
+    return flat.sum(dtype=torch.float64).float()
 
 
 def project(gradients: Sequence[Tensor], reference: Sequence[Tensor]) -> None:

@@ -10,19 +10,29 @@ from torch import Tensor
 from torch.optim import SGD, Adam
 
 
-def adam(weights: Iterable[Tensor], learning_rate: float, weight_decay: float = 0.0) -> Adam:
+def adam(
+    weights: Iterable[Tensor],
+    learning_rate: float,
+    weight_decay: float = 0.0,
+    fused_on_cpu: bool = True,
+) -> Adam:
     """Return Adam with its state allocated, fused into few kernels on a GPU.
 
     Args:
+        fused_on_cpu: also on a CPU, where torch's fused kernel rounds the last few weights of a tensor
+            differently. False for tensors whose size is the number of classes of a stream: there, weights
+            of a class must not depend on whether others follow.
         weight_decay: decoupled from the gradient, as in AdamW (Loshchilov and Hutter 2019).
     """
     params = list(weights)
+    fused = fused_on_cpu or params[0].is_cuda
     optimizer = Adam(
         params,
         lr=_learning_rate(params, learning_rate),
         weight_decay=weight_decay,
         decoupled_weight_decay=weight_decay > 0,
-        fused=True,
+        fused=fused,
+        foreach=not fused,
         capturable=params[0].is_cuda,
     )
     for param in params:

@@ -67,7 +67,9 @@ class QuadraticPenalty:
         torch.mul(displacement, self.importance.flat, out=gradient)
         gradients = gradients_of(self._weights)
         torch._foreach_add_(gradients, self._gradient.views, alpha=2 * self.strength)
-        return self.strength * (self.constant + torch.dot(gradient, displacement))
+        # Summed in float64, where zeros of classes to come do not change the sum by another order.
+        total = displacement.mul_(gradient).sum(dtype=torch.float64).float()
+        return self.strength * (self.constant + total)
 
     def displacement(self) -> Tensor:
         """w - center as a vector; the next call overwrites it."""
@@ -90,7 +92,7 @@ class QuadraticPenalty:
         old = self.importance.flat
         displacement = self.displacement()
         share = importance / (old + importance).clamp(min=_TINY)
-        self.constant += (old * share * displacement.square()).sum()
+        self.constant += (old * share * displacement.square()).sum(dtype=torch.float64)
         self.center.flat.lerp_(displacement.add_(self.center.flat), share)
         old.add_(importance)
 

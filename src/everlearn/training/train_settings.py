@@ -31,7 +31,9 @@ class TrainSettings:
     include_unseen: bool = setting(
         False, "keep unseen classes in the softmax, as the DCL paper's code"
     )
-    reset_optimizer: bool = setting(True, "reset the optimiser's state at every task")
+    reset_optimizer: bool = setting(
+        False, "reset the optimiser's state at every task (DCL paper's code: no)"
+    )
 
     def __post_init__(self) -> None:
         """Check the optimiser."""
@@ -44,5 +46,5 @@ class TrainSettings:
         """Return the optimiser of some weights, at the learning rate of a task's start."""
         learning_rate = self.schedule.learning_rate
         if self.optimizer == "adam":
-            return adam(weights, learning_rate)
+            return adam(weights, learning_rate, fused_on_cpu=False)
         return sgd(weights, learning_rate, self.momentum)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from everlearn.memory import Buffer, ClassBalanced, Reservoir, draw_replay_rows
 from everlearn.memory.reservoir import Ints
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 from everlearn.nets.classifier import Classifier
 from everlearn.stream import Task, TaskStream
 from everlearn.training.optimizer_step import (
@@ -45,7 +45,9 @@ class Trainer:
         self.settings = settings
         self.device = device
         self.seed = stream.seed
-        net = build_net(settings.net, canvas.channels, len(classes), canvas.size, stream.seed)
+        net = build_classifier(
+            settings.net, canvas.channels, len(classes), canvas.size, stream.seed
+        )
         self.model = Classifier(net, classes, device)
         self.net = self.model.net
         self.weights = list(self.net.parameters())
@@ -76,7 +78,7 @@ class Trainer:
         self.net.train()
 
     def logits(self, images: Tensor) -> Tensor:
-        """(B, classes)."""
+        """(B, classes), float64."""
         return self.model.logits(images)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from everlearn.nets.precision import eval_mode, forward_pass
 from everlearn.nets.seeded import seeded_generator
 from everlearn.stream import Task, TaskStream
 from everlearn.training.captured_step import CapturedStep
+from everlearn.training.optimizer_step import load_optimizer_state, optimizer_state
 from everlearn.training.stream_checks import finite_class_ids
 
 _CHUNK = 1024
@@ -112,7 +113,7 @@ class AR1:
             self.seed, Purpose.REPLAY, task.index, self.device, substream=2
         )
         self.head.begin_experience(present, generator)
-        self.steps.reset_optimizers(self.experiences)
+        self.steps.begin_experience(self.experiences)
         self.model.net.train()
         return present, new if self.settings.is_negative else new + old
 
@@ -172,8 +173,12 @@ class AR1:
         return task.train.labels - self.model.classes.start
 
     def _classify(self, latents: Tensor) -> Tensor:
-        """Return the logits of latents by the consolidated head; differentiable."""
-        return forward_pass(self.top, latents)
+        """Return the logits of latents by the consolidated head, -inf for classes outside the softmax.
+
+        They are differentiable.
+        """
+        in_softmax = self.model.seen | self.settings.include_unseen
+        return forward_pass(self.top, latents).masked_fill(~in_softmax, -torch.inf)
 
     def _count(self, targets: Ints) -> Tensor:
         """Return how often each target occurs, (classes,)."""
@@ -196,11 +201,13 @@ class AR1:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return the net with its head, the replay, and the importances."""
+        """Return the net with its head, the replay, the importances and, unless reset, the momentum."""
+        kept = [] if self.settings.reset_optimizer else self.steps.optimizers
         return {
             **self.model.state(),
             **self.replay.state(),
             "importance": self.steps.si.total if self.steps.si else [],
+            "optimizers": [optimizer_state(optimizer) for optimizer in kept],
             "experiences": self.experiences,
         }
 
@@ -210,5 +217,8 @@ class AR1:
         self.replay.load_state(state)
         self.experiences = state["experiences"]
         self.known = set(self.model.seen.nonzero()[:, 0].tolist())
+        kept = state["optimizers"] or [[], []]
+        for optimizer, optimizer_kept in zip(self.steps.optimizers, kept, strict=True):
+            load_optimizer_state(optimizer, optimizer_kept)
         if self.steps.si:
             self.steps.si.load(state["importance"])

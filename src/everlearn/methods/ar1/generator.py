@@ -17,7 +17,12 @@ from everlearn.nets.cvae import CVAE, default_hidden, generator_loss
 from everlearn.nets.seeded import seeded, seeded_generator
 from everlearn.stream import Task
 from everlearn.training.captured_step import CapturedStep
-from everlearn.training.optimizer_step import reset_optimizer, training_state
+from everlearn.training.optimizer_step import (
+    load_optimizer_state,
+    optimizer_state,
+    reset_optimizer,
+    training_state,
+)
 from everlearn.training.optimizers import adam
 
 _SUBSTREAM = 1  # of replay rows; the classifier has 0
@@ -45,6 +50,7 @@ class Generator:
         """Start with random weights that follow from the seed."""
         self.settings = settings.generator
         self.batch_size = settings.batch_size
+        self.resets_optimizer = settings.reset_optimizer
         self.seed = seed
         self.patterns = patterns
         self._classify = classify
@@ -61,7 +67,9 @@ class Generator:
         self.net = net.to(self.device)
         self.weights = list(self.net.parameters())
         self.largest = torch.zeros((), device=self.device)
-        self.optimizer = adam(self.weights, self.settings.generator_learning_rate)
+        self.optimizer = adam(
+            self.weights, self.settings.generator_learning_rate, fused_on_cpu=False
+        )
         self._step = CapturedStep(self._learn_batch, training_state(self.net, self.optimizer))
 
     def learn(self, task: Task, latents: Tensor, targets: Tensor) -> Iterator[Tensor]:
@@ -78,7 +86,8 @@ class Generator:
         shape = (steps, new + old, settings.latent_dim)
         noise = torch.randn(shape, generator=generator, device=self.device)
         torch.maximum(self.largest, latents.max(), out=self.largest)
-        reset_optimizer(self.optimizer)
+        if self.resets_optimizer:
+            reset_optimizer(self.optimizer)
         for step, chosen in enumerate(
             iterate_rows(task, settings.generator_epochs, new, self.device)
         ):
@@ -94,7 +103,7 @@ class Generator:
             targets = torch.cat([targets, self.patterns.targets[rows]])
         reconstructed, mean, log_variance = self.net(latents, targets, noise)
         loss = generator_loss(latents, reconstructed, mean, log_variance, self.settings.beta)
-        loss = loss + self.settings.eta * cross_entropy(self._classify(reconstructed), targets)
+        loss = loss + self.settings.eta * cross_entropy(self._classify(reconstructed), targets).float()
         # Gradients of the generator's weights only: the classifier's stay as they are.
         gradients = torch.autograd.grad(loss, self.weights)
         for weight, gradient in zip(self.weights, gradients, strict=True):
@@ -116,13 +125,19 @@ class Generator:
         return latents.clamp_(max=self.largest)
 
     def state(self) -> dict[str, Any]:
-        """Return the weights and the largest number of a latent."""
-        return {"net": dict(self.net.state_dict()), "largest": self.largest}
+        """Return the weights, the largest number of a latent and, unless reset, the optimizer's state."""
+        optimizer = [] if self.resets_optimizer else optimizer_state(self.optimizer)
+        return {
+            "net": dict(self.net.state_dict()),
+            "largest": self.largest,
+            "optimizer": optimizer,
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
         self.largest.copy_(state["largest"])
+        load_optimizer_state(self.optimizer, state["optimizer"])
 
 
 def iterate_rows(task: Task, epochs: int, size: int, device: str) -> Iterator[Tensor]:

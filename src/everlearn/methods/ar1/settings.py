@@ -105,10 +105,13 @@ class Settings:
     buffer_size: int = setting(1500, "patterns stored, or generated for an experience")
     head: str = setting("cwr*", "cwr, cwr+, cwr* or plain")
     mean_shift: str = setting(
-        "global", "mean subtracted from the head's rows: of all (global) or per_class"
+        "per_class", "mean subtracted from the head's rows: of each (per_class) or of all (global)"
     )
     include_unseen: bool = setting(
-        True, "keep classes that are not in the experience in the softmax"
+        False, "keep all classes of the stream in the softmax, also those that are not seen yet"
+    )
+    reset_optimizer: bool = setting(
+        True, "reset the state of all optimizers at every experience, as the head starts anew"
     )
     strength: float = setting(0.0, "lambda of synaptic intelligence on the net; 0: none")
     max_importance: float = setting(1e-3, "upper bound of an importance")

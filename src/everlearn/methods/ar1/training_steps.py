@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.optim import SGD
 
 from everlearn.losses.negative import negative_loss
 from everlearn.memory.latent_memory import LatentMemory
@@ -73,18 +74,23 @@ class TrainingSteps:
         self.on_images = CapturedStep(self._learn_images, changed)
         self.on_latents = step_pair(self._learn_latents, changed)
 
-    def reset_optimizers(self, experience: int) -> None:
-        """Clear momentum and set the learning rates of an experience, the first being 0."""
-        optimizers = (self.optimizer, self.head_optimizer)
+    def begin_experience(self, experience: int) -> None:
+        """Set the learning rates of an experience, the first being 0; reset momentum if so set."""
         learning_rates = self.settings.learning_rates.at(experience)
-        for optimizer, learning_rate in zip(optimizers, learning_rates, strict=True):
-            reset_optimizer(optimizer)
+        for optimizer, learning_rate in zip(self.optimizers, learning_rates, strict=True):
+            if self.settings.reset_optimizer:
+                reset_optimizer(optimizer)
             set_learning_rate(optimizer, learning_rate)
+
+    @property
+    def optimizers(self) -> tuple[SGD, SGD]:
+        """The optimizers of the net and of the head."""
+        return self.optimizer, self.head_optimizer
 
     def _learn_images(self, images: Tensor, targets: Tensor) -> Tensor:
         """Train the whole net on a batch."""
         logits = forward_pass(self.net, images).masked_fill(~self.in_softmax, -torch.inf)
-        return self._step(cross_entropy(logits, targets))
+        return self._step(cross_entropy(logits, targets).float())
 
     def _learn_latents(
         self, is_upper_frozen: bool, latents: Tensor, targets: Tensor, *replayed_rows: Tensor
@@ -102,7 +108,8 @@ class TrainingSteps:
             return self._step(
                 negative_loss(logits, targets, is_replayed, self.current, self.in_softmax)
             )
-        return self._step(cross_entropy(logits.masked_fill(~self.in_softmax, -torch.inf), targets))
+        allowed = logits.masked_fill(~self.in_softmax, -torch.inf)
+        return self._step(cross_entropy(allowed, targets).float())
 
     def _step(self, loss: Tensor) -> Tensor:
         """Take an optimizer step on a loss and the SI penalty, which records the gradients of both."""

@@ -10,7 +10,6 @@ from everlearn.core.files import write_file
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.beyond import overview, stability
 from everlearn.experiments.framework.findings import make_lead
-from everlearn.experiments.framework.groups import summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.trial import PAPER, at_scale
 from everlearn.experiments.framework.verdicts import unpublished
@@ -102,7 +101,7 @@ def _compared(results: ResultsFolder, names: Sequence[str]) -> list[Group]:
         trials = results.settings(EXPERIMENTS[names[0]].SETTINGS).trials
         # Accuracy on some tasks is not comparable with accuracy on all.
         groups = results.groups(trial for trial in trials if not trial.plan.get("max_test_tasks"))
-    gaps = _gaps(results)
+    gaps = stability.gaps(results)
     return [_with_gap(group, gaps) for group in groups]
 
 
@@ -110,14 +109,8 @@ def _title(scale: str) -> str:
     return "Everlearn: endless continual learning" + ("" if scale == PAPER else f", scale {scale}")
 
 
-def _gaps(results: ResultsFolder) -> dict[str, float | None]:
-    """Return the stability gap by label, measured on a shorter stream."""
-    probed = results.groups(results.settings(stability.SETTINGS).trials)
-    return {group.label: summary_mean(group, "stability_gap") for group in probed}
-
-
-def _with_gap(group: Group, gaps: dict[str, float | None]) -> Group:
-    """Add the stability gap of the group's label to its runs, if there is one."""
+def _with_gap(group: Group, gaps: dict[str, float]) -> Group:
+    """Add the stability gap of the group's label, measured on a shorter stream, if there is one."""
     gap = gaps.get(group.label)
     if gap is None:
         return group

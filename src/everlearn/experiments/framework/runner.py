@@ -32,6 +32,7 @@ from everlearn.runs.folder import DONE, is_finished
 from everlearn.runs.presets import Preset, find_preset
 from everlearn.stream import ArrayStream, Stream, TaskStream
 from everlearn.stream.datasets.files import data_folder
+from everlearn.stream.scenarios.incremental import find_scenario
 from everlearn.training.device import find_device, gpu_name
 
 # Consumes the rows of one run: rows, its folder, its name, its number of tasks.
@@ -145,7 +146,13 @@ class Runner:
 
     def stream(self, trial: Trial, seed: int = 0) -> TaskStream:
         """Return the stream that a trial learns."""
-        stream = self._full_stream(trial.base, {"seed": seed, **trial.stream})
+        changes = {"seed": seed, **trial.stream}
+        scenario = changes.get("scenario")
+        if isinstance(scenario, Mapping):  # {"name": "domain", "bands": 1}
+            changes["scenario"] = find_scenario(
+                scenario["name"], {k: v for k, v in scenario.items() if k != "name"}
+            )
+        stream = self._full_stream(trial.base, changes)
         return stream.with_changes(tasks=trial.limit_tasks(len(stream), seed))
 
     def _full_stream(self, base: str, changes: dict[str, Any]) -> TaskStream:

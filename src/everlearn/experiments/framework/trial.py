@@ -30,7 +30,7 @@ class Trial(NamedTuple):
     Attributes:
         name: start of the names of its run folders; experiments that name the same trial share its runs.
         settings: changes to the settings of the method.
-        stream: changes to the settings of the stream.
+        stream: changes to the settings of the stream; a scenario with settings is a mapping with its name.
         plan: changes to the evaluation plan.
         max_tasks: learn at most so many tasks; a shorter run is the start of a longer one.
         seeds: seeds of its runs at scale `paper`; at smaller scales only the first one is run.

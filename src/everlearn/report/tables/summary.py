@@ -32,7 +32,7 @@ Accuracies = dict[int, float]
 
 def summary_table(groups: Sequence[Group]) -> Table:
     """Make one row per group, with accuracy after 10, 50, 100 .. tasks; 1, 2, 5 .. on short streams."""
-    accuracies = [[_accuracy_by_tasks(run) for run in group.runs] for group in groups]
+    accuracies = [[accuracy_by_tasks(run) for run in group.runs] for group in groups]
     milestones = _milestones({tasks for runs in accuracies for run in runs for tasks in run})
     columns = measured_columns(groups, _COLUMNS)
     rows = [
@@ -58,8 +58,8 @@ def _note(groups: Sequence[Group]) -> str:
     )
 
 
-def _accuracy_by_tasks(run: LoadedRun) -> Accuracies:
-    """Accuracy over all tasks so far, by the number of tasks learned."""
+def accuracy_by_tasks(run: LoadedRun) -> Accuracies:
+    """Return accuracy over all tasks so far, by the number of tasks learned."""
     found = curve(run.rows)
     measured = ~np.isnan(found.accuracy)
     tasks = (found.learned + 1)[measured].tolist()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.trial import PAPER
 from everlearn.experiments.gnr.modes import final_accuracies
@@ -15,14 +14,8 @@ from everlearn.runs.load import load_runs
 pytest.importorskip("matplotlib")
 
 
-@pytest.fixture(scope="module")
-def results(committed):
-    """The result of every experiment, drawn once."""
-    return {name: experiment.figure(committed) for name, experiment in EXPERIMENTS.items()}
-
-
-def test_nothing_of_an_experiment_is_missing(results):
-    for name, result in results.items():
+def test_nothing_of_an_experiment_is_missing(drawn):
+    for name, result in drawn.items():
         assert not result.missing, name
         assert not [verdict for verdict in result.verdicts if verdict.why == "no rows yet"], name
 
@@ -67,8 +60,8 @@ def test_random_negatives_are_better_than_positives(committed):
         assert accuracy["NR-RD"] >= accuracy["PR-RD"] + 0.03
 
 
-def test_negative_replay_wins_where_replayed_data_are_not_recognised(results):
-    (table,) = results["gnr-generator"].tables
+def test_negative_replay_wins_where_replayed_data_are_not_recognised(drawn):
+    (table,) = drawn["gnr-generator"].tables
     shares, gains = zip(*((float(row[2]), float(row[5])) for row in table.rows), strict=True)
     assert len(gains) == 15
     assert all((gain > 0) == (share < 0.25) for share, gain in zip(shares, gains, strict=True))

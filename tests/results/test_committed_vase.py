@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.framework.trial import PAPER
 from everlearn.experiments.vase.fig5 import (
     CODES,
@@ -39,11 +38,6 @@ def vase(committed) -> Group:
 @pytest.fixture(scope="module")
 def cci_vae(committed) -> Group:
     return group_of(committed, SEQUENCE_A, CCI_VAE)
-
-
-def verdicts(committed, name: str) -> dict[str, str]:
-    found = EXPERIMENTS[name].figure(committed).verdicts
-    return {verdict.statement: verdict.verdict for verdict in found}
 
 
 def test_best_accuracies_of_vase_and_cci_vae_are_within_three_points(vase, cci_vae):
@@ -97,8 +91,9 @@ def test_even_real_moving_digits_teach_probes_less_than_15_points_more(committed
 
 
 @pytest.mark.parametrize("kind", ["disentangled", "entangled"])
-def test_vase_forgets_least_of_all_ablations(committed, kind):
-    assert verdicts(committed, "vase-table1")[f"VASE forgets least, {kind}"] == "equal"
+def test_vase_forgets_least_of_all_ablations(drawn, kind):
+    verdicts = {one.statement: one.verdict for one in drawn["vase-table1"].verdicts}
+    assert verdicts[f"VASE forgets least, {kind}"] == "equal"
 
 
 def test_vase_reconstructs_the_first_environment_20_percent_better(vase, cci_vae):

@@ -25,7 +25,7 @@ CLAIM = (
     "After 200 tasks one-shot accuracy on 10 / 100 / 1,000 new shapes is 1.00 / 0.98 / 0.95, and "
     "0.96 / 0.95 / 0.93 among all shapes."
 )
-_PUBLISHED = {
+PUBLISHED = {
     "standard": {10: 1.00, 100: 0.98, 1000: 0.95},
     "generalised": {10: 0.96, 100: 0.95, 1000: 0.93},
 }
@@ -52,14 +52,14 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
     groups = results.groups(settings.trials)
-    scores = {group.label: _mean_scores(group, tasks) for group in groups}
+    scores = {group.label: mean_one_shot_scores(group, tasks) for group in groups}
     verdicts = [
         compare_number(
             f"{label}: {classes:,} new classes, {mode}", value,
             scores.get(label, {}).get((mode, "grid", classes)), why,
         )
         for label, why in _WHY.items()
-        for mode, row in _PUBLISHED.items()
+        for mode, row in PUBLISHED.items()
         for classes, value in row.items()
     ]  # fmt: skip
     return ExperimentResult(
@@ -70,13 +70,14 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
 
 
-def _mean_scores(group: Group, tasks: int) -> Scores:
-    """Return each score after so many tasks or at the end of a shorter stream, mean over seeds."""
-    seeds = [_scores(run, tasks) for run in group.runs]
+def mean_one_shot_scores(group: Group, tasks: int) -> Scores:
+    """Return the same scores, mean over seeds."""
+    seeds = [one_shot_scores(run, tasks) for run in group.runs]
     return {key: sum(scores[key] for scores in seeds) / len(seeds) for key in seeds[0]}
 
 
-def _scores(run: LoadedRun, tasks: int) -> Scores:
+def one_shot_scores(run: LoadedRun, tasks: int) -> Scores:
+    """Return the scores of one run after so many tasks, or at the end of a shorter stream."""
     rows = of_kind(run.rows, OneShotRow)
     last = max((row["learned"] for row in rows if row["learned"] < tasks), default=-1)
     counts = one_shot(row for row in rows if row["learned"] == last)
@@ -97,6 +98,6 @@ def _table(scores: dict[str, Scores], tasks: int) -> Table:
 
 def _row(key: Protocol, methods: Sequence[Scores]) -> list[str]:
     mode, factors, classes = key
-    published = _PUBLISHED[mode].get(classes) if factors == "grid" else None
+    published = PUBLISHED[mode].get(classes) if factors == "grid" else None
     cells = [f"{scores[key]:.4f}" if key in scores else MISSING for scores in methods]
     return [f"{classes:,}, {mode}, {factors}", format_number(published, 2), *cells]

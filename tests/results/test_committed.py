@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.trial import PAPER
 from everlearn.experiments.gnr.modes import final_accuracies
@@ -19,14 +18,8 @@ from everlearn.runs.load import load_runs
 pytest.importorskip("matplotlib")
 
 
-@pytest.fixture(scope="module")
-def results(committed):
-    """The result of every experiment, drawn once."""
-    return {name: experiment.figure(committed) for name, experiment in EXPERIMENTS.items()}
-
-
-def test_nothing_of_an_experiment_is_missing(results):
-    for name, result in results.items():
+def test_nothing_of_an_experiment_is_missing(drawn):
+    for name, result in drawn.items():
         assert not result.missing, name
         assert not [verdict for verdict in result.verdicts if verdict.why == "no rows yet"], name
 
@@ -86,18 +79,18 @@ def paired_runs(folder: Path) -> list[tuple[str, str]]:
     return [(pair["pr"], pair["nr"]) for pair in found.values() if len(pair) == 2]
 
 
-def test_every_pair_of_positive_and_negative_replay_is_counted(results, committed):
+def test_every_pair_of_positive_and_negative_replay_is_counted(drawn, committed):
     pairs = paired_runs(committed.folder)
-    (table,) = results["gnr-generator"].tables
-    runs = {run.folder.name for run in results["gnr-generator"].runs}
+    (table,) = drawn["gnr-generator"].tables
+    runs = {run.folder.name for run in drawn["gnr-generator"].runs}
     assert len(table.rows) == len(pairs)
     assert {name for pair in pairs for name in pair} == runs
 
 
-def test_the_finding_on_negative_replay_counts_the_pairs_that_agree(results):
-    (table,) = results["gnr-generator"].tables
+def test_the_finding_on_negative_replay_counts_the_pairs_that_agree(drawn):
+    (table,) = drawn["gnr-generator"].tables
     pairs = [(float(row[2]), float(row[5])) for row in table.rows]
     agree = sum((gain > 0) == (share < 0.25) for share, gain in pairs)
-    (verdict,) = results["gnr-generator"].verdicts
+    (verdict,) = drawn["gnr-generator"].verdicts
     assert verdict.ours.startswith(f"in {agree} of {len(pairs)} pairs:")
     assert "chosen after seeing these pairs" in verdict.why

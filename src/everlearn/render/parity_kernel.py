@@ -1,4 +1,4 @@
-"""The Triton kernel of render.parity_cuda: the algorithm of render.parity. Imported only where there is a GPU.
+"""The Triton kernel of render.parity_cuda, the algorithm of render.parity; imported only on a GPU.
 
 Two bit masks per image, one bit per pixel, take the place of the CPU's cells: `crossed`, where an odd
 number of edges crosses the row between the pixel before and this one, and `boundary`, where a line is

@@ -24,7 +24,7 @@ CLAIM = (
     "After 200 tasks one-shot accuracy on 10 / 100 / 1,000 new shapes is 1.00 / 0.98 / 0.95, and "
     "0.96 / 0.95 / 0.93 among all shapes."
 )
-_PUBLISHED = {
+PUBLISHED = {
     "standard": {10: 1.00, 100: 0.98, 1000: 0.95},
     "generalised": {10: 0.96, 100: 0.95, 1000: 0.93},
 }
@@ -50,15 +50,15 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Compare each published number with ours."""
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
-    groups = results.groups(settings.trials)
-    scores = {group.label: _scores_by_seed(group, tasks) for group in groups}
+    groups = results.groups(settings.trials, tasks)
+    scores = {group.label: scores_by_seed(group, tasks) for group in groups}
     verdicts = [
         compare_number(
             f"{label}: {classes:,} new classes, {mode}", value,
             scores.get(label, {}).get((mode, "grid", classes), {}), why,
         )
         for label, why in _WHY.items()
-        for mode, row in _PUBLISHED.items()
+        for mode, row in PUBLISHED.items()
         for classes, value in row.items()
     ]  # fmt: skip
     return ExperimentResult(
@@ -69,16 +69,17 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
 
 
-def _scores_by_seed(group: Group, tasks: int) -> Scores:
+def scores_by_seed(group: Group, tasks: int) -> Scores:
     """Return each score after so many tasks or at the end of a shorter stream, by seed."""
     found: Scores = {}
     for run in group.runs:
-        for key, score in _scores(run, tasks).items():
+        for key, score in one_shot_scores(run, tasks).items():
             found.setdefault(key, {})[run.seed] = score
     return found
 
 
-def _scores(run: LoadedRun, tasks: int) -> dict[Protocol, float]:
+def one_shot_scores(run: LoadedRun, tasks: int) -> dict[Protocol, float]:
+    """Return the scores of one run after so many tasks, or at the end of a shorter stream."""
     rows = of_kind(run.rows, OneShotRow)
     last = max((row["learned"] for row in rows if row["learned"] < tasks), default=-1)
     counts = one_shot(row for row in rows if row["learned"] == last)
@@ -99,6 +100,6 @@ def _table(scores: dict[str, Scores], tasks: int) -> Table:
 
 def _row(key: Protocol, methods: Sequence[Scores]) -> list[str]:
     mode, factors, classes = key
-    published = _PUBLISHED[mode].get(classes) if factors == "grid" else None
+    published = PUBLISHED[mode].get(classes) if factors == "grid" else None
     cells = [format_number(mean_or_none(scores.get(key, {})), 4) for scores in methods]
     return [f"{classes:,}, {mode}, {factors}", format_number(published, 2), *cells]

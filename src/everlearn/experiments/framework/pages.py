@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from everlearn.core.files import write_file
@@ -59,11 +59,29 @@ def write_experiments_report(
 ) -> Path:
     """Write the report of the named experiments, or of all, from the rows in a folder."""
     results = ResultsFolder(folder, scale)
-    chosen = names or list(EXPERIMENTS)
-    experiments = [(_info(name, scale), _result(name, results)) for name in chosen]
-    command = f"everlearn reproduce {'all' if not names else ' '.join(names)} --scale {scale}"
-    groups = _compared(results, chosen)
-    lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in chosen else None
+    return write_drawn_report(results, draw_experiments(results, names), out, title)
+
+
+def draw_experiments(
+    results: ResultsFolder, names: Sequence[str] = ()
+) -> dict[str, ExperimentResult]:
+    """Return the result of the named experiments, or of all, by name."""
+    return {name: _result(name, results) for name in names or EXPERIMENTS}
+
+
+def write_drawn_report(
+    results: ResultsFolder,
+    drawn: Mapping[str, ExperimentResult],
+    out: Path,
+    title: str | None = None,
+) -> Path:
+    """Write the report of experiments that were drawn from a folder."""
+    scale = results.scale
+    experiments = [(_info(name, scale), result) for name, result in drawn.items()]
+    chosen = "all" if len(drawn) == len(EXPERIMENTS) else " ".join(drawn)
+    command = f"everlearn reproduce {chosen} --scale {scale}"
+    groups = summary_groups(results, list(drawn))
+    lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in drawn else None
     content = Reproduction(
         title or _title(scale), _intro(scale), command, groups, experiments, lead
     )
@@ -93,9 +111,9 @@ def _report(verdict: Verdict) -> Verdict:
     return unpublished(verdict.statement, verdict.ours, _SMALLER)
 
 
-def _compared(results: ResultsFolder, names: Sequence[str]) -> list[Group]:
+def summary_groups(results: ResultsFolder, names: Sequence[str] = ()) -> list[Group]:
     """Return the methods of the summary: all, or those of one experiment."""
-    if len(names) > 1:
+    if len(names) != 1:
         groups = overview.compared_groups(results)
     else:
         trials = results.settings(EXPERIMENTS[names[0]].SETTINGS).trials

@@ -25,7 +25,7 @@ import torch
 from everlearn import build
 from everlearn.core.provenance import provenance
 from everlearn.metrics import aggregate
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 from everlearn.render.benchmark import write_rows
 from everlearn.stream import Gaussians
 from everlearn.training.schedule import Schedule, training_batches
@@ -148,7 +148,7 @@ def export(pair: Pair, stream: Gaussians, same: bool) -> Settings:
         else [task.train.batch(slice(None))]
         for task in stream
     ]
-    net = build_net("mlp", stream.dimensions, len(stream.class_ids), 1, stream.seed)
+    net = build_classifier("mlp", stream.dimensions, len(stream.class_ids), 1, stream.seed)
     return {
         "train_points": np.stack([torch.cat([b.images for b in task]) for task in tasks]),
         "train_labels": np.stack([torch.cat([b.labels for b in task]) for task in tasks]),

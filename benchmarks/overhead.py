@@ -24,7 +24,7 @@ import everlearn
 from everlearn import Canvas, Plan, Stream
 from everlearn.core.jsonl import read_json_lines
 from everlearn.core.provenance import provenance
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 from everlearn.render.benchmark import write_rows
 
 STREAM = Stream(tasks=4, classes_per_task=5, canvas=Canvas(size=32))
@@ -68,7 +68,7 @@ def batches(index: int) -> Iterator[Any]:
 
 def bare() -> list[Tensor]:
     """A loop as one writes it: batch, loss, backward, step; a test after the last task."""
-    net: nn.Module = build_net("convnet-pooled", 1, len(STREAM.class_ids), 32, STREAM.seed)
+    net: nn.Module = build_classifier("convnet-pooled", 1, len(STREAM.class_ids), 32, STREAM.seed)
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.Adam(net.parameters(), lr=RATE, fused=True)
     for index in range(len(STREAM)):

@@ -263,7 +263,8 @@ def test_the_stored_exemplar_is_the_positive() -> None:
 
 def test_the_state_is_weights_and_one_exemplar_per_class() -> None:
     learner = learned(2, PICTURES)
-    assert set(learner.state()) == {"net", "memory"}
+    assert set(learner.state()) == {"net", "memory", "optimizer"}
+    assert not learned(1, PICTURES, reset_optimizer=True).state()["optimizer"]
     assert learner.state()["memory"]["pictures"].shape == (6, 1, 16, 16)
 
 

@@ -51,10 +51,17 @@ def test_first_task_equals_fine_tuning(stream: Any, schedule: dict[str, Any]) ->
 
 
 class PlainDER:
-    """Algorithm 1 item by item, with a memory of Python's."""
+    """Algorithm 1 item by item, with a memory of Python's.
 
-    def __init__(self, net: torch.nn.Module, alpha: float, beta: float, memory: int) -> None:
+    The softmax and the distance to logits are over the first classes: those seen in the softmax, and those
+    seen when the logits were stored in the distance.
+    """
+
+    def __init__(
+        self, net: torch.nn.Module, alpha: float, beta: float, memory: int, all_known: bool
+    ) -> None:
         self.net, self.alpha, self.beta = net, alpha, beta
+        self.known = 12 if all_known else 0
         self.memory: list[Any] = [None] * memory
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
         self.sampler = Reservoir(memory, POINTS.seed)
@@ -62,8 +69,9 @@ class PlainDER:
     def learn(self, index: int) -> None:
         steps, size, most = 2 * (84 // 16), 16, len(self.memory)
         slots, before = self.sampler.slots(index, 80), self.sampler.seen
+        self.known = max(self.known, 4 * (index + 1))
         for step, batch in enumerate(POINTS[index].batches(size, 2, drop_last=True)):
-            outputs = self.net(batch.images)
+            outputs = self.net(batch.images)[:, : self.known]
             loss = cross_entropy(outputs, batch.labels)
             if before:
                 held = np.minimum(before + np.minimum(np.arange(steps) * size, 80), most)
@@ -81,21 +89,26 @@ class PlainDER:
         self.sampler.seen += 80
 
     def recall(self, first: Any, second: Any) -> Any:
-        images, _, logits = self.take(first)
-        loss = self.alpha * mse_loss(self.net(images), logits)
-        images, targets, _ = self.take(second)
-        return loss + self.beta * cross_entropy(self.net(images), targets)
+        loss: Any = 0.0
+        for image, _, logits in (self.memory[row] for row in first):
+            found = self.net(image[None])[0, : len(logits)]
+            loss = loss + self.alpha * mse_loss(found, logits) / len(first)
+        images, targets = (
+            torch.stack([self.memory[row][kind] for row in second]) for kind in range(2)
+        )
+        return loss + self.beta * cross_entropy(self.net(images)[:, : self.known], targets)
 
-    def take(self, rows: Any) -> list[torch.Tensor]:
-        return [torch.stack([self.memory[row][kind] for row in rows]) for kind in range(3)]
 
-
+@pytest.mark.parametrize("include_unseen", [False, True])
 @pytest.mark.parametrize(
     ("alpha", "beta", "memory"), [(0.3, 0.0, 40), (0.0, 1.0, 40), (0.3, 0.5, 200)]
 )
-def test_matches_a_plain_loop(alpha: float, beta: float, memory: int) -> None:
+def test_matches_a_plain_loop(
+    alpha: float, beta: float, memory: int, include_unseen: bool
+) -> None:
     changes = {**SCHEDULE, "momentum": 0.9, "alpha": alpha, "beta": beta, "buffer_size": memory}
-    plain = PlainDER(make(POINTS, **changes).trainer.net, alpha, beta, memory)
+    changes["include_unseen"] = include_unseen
+    plain = PlainDER(make(POINTS, **changes).trainer.net, alpha, beta, memory, include_unseen)
     learner = make(POINTS, **changes)
     for task in POINTS:
         plain.learn(task.index)
@@ -106,7 +119,9 @@ def test_matches_a_plain_loop(alpha: float, beta: float, memory: int) -> None:
     for row, (image, unit, logits) in enumerate(plain.memory):
         assert torch.equal(kept["images"][row], image)
         assert kept["targets"][row] == unit
-        torch.testing.assert_close(kept["logits"][row], logits, atol=1e-3, rtol=1e-3)
+        known = kept["logits"][row][: len(logits)]
+        torch.testing.assert_close(known, logits.float(), atol=1e-3, rtol=1e-3)
+        assert (kept["logits"][row][len(logits) :] == -torch.inf).all()
 
 
 def test_stores_logits_of_the_first_sight() -> None:
@@ -117,7 +132,7 @@ def test_stores_logits_of_the_first_sight() -> None:
     first = make(POINTS, **SCHEDULE).trainer.logits(learner.buffer.images(rows))
     for _ in steps:
         pass
-    assert torch.equal(learner.buffer.logits(rows), first)
+    assert torch.equal(learner.buffer.logits(rows), first.float())
     assert not torch.allclose(learner.trainer.logits(learner.buffer.images(rows)), first, atol=0.1)
 
 
@@ -235,7 +250,10 @@ def test_logits_stored_at_task_end_are_those_of_the_trained_net() -> None:
         with eval_mode(learner.trainer.net):
             said = learner.trainer.logits(learner.buffer.images(rows[mine]))
         assert mine.any()
-        torch.testing.assert_close(learner.buffer.logits(rows[mine]), said)
+        known = 2 * (index + 1)
+        stored = learner.buffer.logits(rows[mine])
+        torch.testing.assert_close(stored[:, :known], said[:, :known].float())
+        assert (stored[:, known:] == -torch.inf).all()
 
 
 def test_storing_at_task_end_follows_the_reservoir() -> None:
@@ -253,3 +271,28 @@ def test_storing_at_task_end_follows_the_reservoir() -> None:
 def test_storing_at_task_end_refuses_an_online_stream() -> None:
     with pytest.raises(ValueError, match="online"):
         make(POINTS.with_changes(online=True), **{**SCHEDULE, "epochs": 1}, store_at_task_end=True)
+
+
+def test_a_balanced_buffer_keeps_equally_many_images_of_every_class() -> None:
+    learner = make(POINTS, **SCHEDULE, **PLUS, store_at_task_end=True, balanced=True)
+    for number, task in enumerate(POINTS):
+        learn(learner, [task])
+        stored = learner.buffer.targets(torch.from_numpy(learner.sampler.used))
+        counts = torch.bincount(stored, minlength=12)[: 4 * (number + 1)]
+        assert counts.max() - counts.min() <= 1
+        assert counts.sum() == 40
+
+
+def test_a_balanced_buffer_replays_occupied_slots_and_resumes() -> None:
+    settings = {**SCHEDULE, **PLUS, "store_at_task_end": True, "balanced": True}
+    whole, _ = assert_resumes(partial(make, POINTS, **settings), POINTS)
+    state = whole.sampler.state()
+    state["labels"][[0, 7]] = -1  # two slots are free
+    whole.sampler.load_state(state)
+    drawn = whole._draw_replay(POINTS[2], steps=50, count=0, new=16)
+    assert set(drawn.flatten().tolist()) == set(range(40)) - {0, 7}
+
+
+def test_a_balanced_buffer_needs_storing_at_task_end() -> None:
+    with pytest.raises(ValueError, match="give store_at_task_end=True"):
+        make(POINTS, balanced=True)

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, log_softmax
 from everlearn import Canvas, Stream
 from everlearn.core.settings import change_settings
 from everlearn.methods import ewc
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 from everlearn.training import fisher
 
 from .conftest import (
@@ -56,7 +56,7 @@ def measure(net: Any, own: list[Tensor], task: Any, samples: int, labels: str) -
 
 def plain_loop(strength: float, decay: float | None, samples: int, labels: str) -> list[Tensor]:
     """Every task's weights are kept; nothing is put together."""
-    net = build_net("mlp", 8, 6, 1, STREAM.seed)
+    net = build_classifier("mlp", 8, 6, 1, STREAM.seed)
     own = list(net.parameters())
     optimizer = torch.optim.Adam(own, lr=0.01)
     terms: list[tuple[list[Tensor], list[Tensor]]] = []

@@ -75,7 +75,7 @@ def test_matches_a_plain_loop(include_unseen: bool) -> None:
             optimizer.zero_grad()
             slow.backward()
             optimizer.step()
-            torch.testing.assert_close(loss, slow.detach(), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(loss, slow.detach().float(), rtol=1e-4, atol=1e-5)
     for a, b in zip(learner.trainer.net.parameters(), net.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn.core.settings import change_settings
 from everlearn.methods import l2
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 
 from .conftest import (
     STREAM,
@@ -28,7 +28,7 @@ def make(**changes: Any) -> l2.L2:
 
 
 def plain_loop(strength: float) -> list[torch.Tensor]:
-    net = build_net("mlp", 8, 6, 1, STREAM.seed)
+    net = build_classifier("mlp", 8, 6, 1, STREAM.seed)
     own = list(net.parameters())
     optimizer, old = torch.optim.Adam(own, lr=0.01), None
     for task in STREAM:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, kl_div, log_softmax
 
 from everlearn.core.settings import change_settings
 from everlearn.methods import build, lwf
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 
 from .conftest import (
     STREAM,
@@ -32,7 +32,7 @@ def make(stream: Any = STREAM, **changes: Any) -> lwf.LwF:
 
 
 def plain_loop(weight: float, temperature: float) -> list[Tensor]:
-    net, teacher = (build_net("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
+    net, teacher = (build_classifier("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for task in STREAM:
         past = 2 * task.index

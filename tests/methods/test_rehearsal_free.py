@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn.core.settings import change_settings
 from everlearn.methods import ewc, fine_tuning, l2, lwf, rehearsal_free
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier, build_net
 
 from .conftest import (
     STREAM,
@@ -56,7 +56,7 @@ def test_each_regularizer_alone_equals_its_method(changes: Any, alone: Any) -> N
 
 
 def test_feature_distillation_matches_a_plain_loop() -> None:
-    net, teacher = (build_net("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
+    net, teacher = (build_classifier("mlp", 8, 6, 1, STREAM.seed) for _ in range(2))
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     for task in STREAM:
         teacher.load_state_dict(net.state_dict())

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn.core.settings import change_settings
 from everlearn.methods import si
-from everlearn.nets import build_net
+from everlearn.nets import build_classifier
 from everlearn.stream import Gaussians
 from everlearn.training.path_integral import PathIntegral
 
@@ -35,7 +35,7 @@ def make(stream: Gaussians = STREAM, **changes: Any) -> si.SI:
 
 def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
     """Eqs. 3 to 5 of Zenke et al. 2017; or Avalanche's form as the specification tells it."""
-    net = build_net("mlp", 8, 6, 1, STREAM.seed)
+    net = build_classifier("mlp", 8, 6, 1, STREAM.seed)
     own = list(net.parameters())
     optimizer = torch.optim.Adam(own, lr=0.01)
     total, importance = [torch.zeros_like(w) for w in own], [torch.zeros_like(w) for w in own]

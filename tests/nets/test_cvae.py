@@ -77,10 +77,16 @@ def test_the_class_changes_the_latent():
     assert torch.pdist(found).min() > 1e-4
 
 
-def test_the_class_is_a_one_hot_column_after_the_code():
+def test_the_class_adds_its_row_to_the_first_layer_of_the_decoder():
+    """This equals a linear layer of the code and the one-hot class, with the row as its last columns."""
     net, z, targets = build(), normal(3, 5), torch.tensor([2, 0, 3])
+    first, *later = net.decoder
+    weight = torch.cat([first.weight, net.class_rows.T], 1)
     conditioned = torch.cat([z, torch.nn.functional.one_hot(targets, 4)], 1)
-    assert torch.equal(net.decode(z, targets), net.decoder(conditioned).relu().reshape(3, *SHAPE))
+    out = torch.nn.functional.linear(conditioned, weight, first.bias)
+    for layer in later:
+        out = layer(out)
+    torch.testing.assert_close(net.decode(z, targets), out.relu().reshape(3, *SHAPE))
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_gates_are_averaged_by_class_probability():
     half = (one_hot(torch.zeros(6), CLASSES) + one_hot(torch.ones(6), CLASSES)) / 2
     hidden = z
     for layer, gates in zip(net.decoder, net.gates, strict=True):
-        hidden = (0.5 * (gates[0] + gates[1]) * layer(hidden)).relu()
+        hidden = (0.5 * (gates[0] + gates[1]).float() * layer(hidden)).relu()
     torch.testing.assert_close(net.decode(z, half), net.out(hidden).reshape(6, 2, 3, 1))
 
 

@@ -51,7 +51,7 @@ def proxy_distillation(logits: Tensor, stored: Tensor, labels: Tensor) -> Tensor
         labels: (B,) of the complete batch: a column counts as often as its label occurs.
     """
     counts = _counts(labels, logits.shape[1])
-    return (((logits - stored).square() @ counts).mean() / len(labels)).float()
+    return ((logits - stored).double().square() @ counts).mean().float() / len(labels)
 
 
 def sample_distillation(features: Tensor, stored: Tensor, tau: float) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from everlearn.methods.ar1.patterns import draw_labels, find_bound
 from everlearn.runs.presets import PRESETS
 from everlearn.stream import Latents, Task
 
-from ..conftest import IMAGES, STREAM, learn, same_net
+from ..conftest import IMAGES, STREAM, assert_resumes, learn, same_net
 
 pytestmark = pytest.mark.integration
 
@@ -143,7 +143,7 @@ def test_random_latents_lie_below_the_ninetieth_percentile() -> None:
     assert learner.replay.bound * 0.99 < held.max() <= learner.replay.bound
 
 
-def plain_cwr(tasks: list[Task], learning_rate: float, epochs: int) -> Tensor:
+def plain_cwr(tasks: list[Task], shift: str, include_unseen: bool) -> Tensor:
     """Return the consolidated rows of CWR* in a plain loop, without replay and with a frozen upper half."""
     learner = make(replay_mode="none", learning_rate=0.0, later_learning_rate=0.0, weight_decay=0.0)
     upper, kept = learner.top[0], torch.zeros(6, 64)
@@ -153,17 +153,20 @@ def plain_cwr(tasks: list[Task], learning_rate: float, epochs: int) -> Tensor:
         with torch.no_grad():
             for label in task.classes:
                 rows[label] = kept[label]
-        optimizer = torch.optim.SGD([rows], lr=learning_rate, momentum=0.9)
-        for epoch in range(epochs):
+        optimizer = torch.optim.SGD([rows], lr=0.05, momentum=0.9)
+        here = list(task.classes)
+        absent = torch.tensor([label not in here and not include_unseen for label in range(6)])
+        for epoch in range(2):
             order = task.order(epoch)
             for start in range(0, len(order) - 15, 16):
                 batch = task.train.batch(order[start : start + 16])
-                loss = cross_entropy(linear(upper(batch.images), rows), batch.labels)
+                logits = linear(upper(batch.images), rows)
+                loss = cross_entropy(logits.masked_fill(absent, -torch.inf), batch.labels)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-        here = list(task.classes)
-        rows = rows.detach() - rows.detach()[here].mean()
+        rows = rows.detach()
+        rows = rows - (rows[here].mean() if shift == "global" else rows.mean(1, keepdim=True))
         for label in here:
             count = int((task.train.labels == label).sum())
             w = float((past[label] / count).sqrt())
@@ -172,7 +175,8 @@ def plain_cwr(tasks: list[Task], learning_rate: float, epochs: int) -> Tensor:
     return kept
 
 
-def test_the_head_equals_that_of_a_plain_loop() -> None:
+@pytest.mark.parametrize(("shift", "include_unseen"), [("per_class", False), ("global", True)])
+def test_the_head_equals_that_of_a_plain_loop(shift: str, include_unseen: bool) -> None:
     tasks = [STREAM[0], STREAM[1], STREAM[0]]
     changes = {
         "learning_rate": 0.0,
@@ -181,8 +185,11 @@ def test_the_head_equals_that_of_a_plain_loop() -> None:
         "later_head_learning_rate": 0.05,
         "weight_decay": 0.0,
     }
-    learner = learn(make(replay_mode="none", **changes), tasks)
-    torch.testing.assert_close(learner.head.consolidated, plain_cwr(tasks, 0.05, 2))
+    head = {"mean_shift": shift, "include_unseen": include_unseen}
+    learner = learn(make(replay_mode="none", **changes, **head), tasks)
+    torch.testing.assert_close(
+        learner.head.consolidated, plain_cwr(tasks, shift, include_unseen)
+    )
 
 
 def test_synaptic_intelligence_equals_a_plain_loop() -> None:
@@ -199,6 +206,7 @@ def test_synaptic_intelligence_equals_a_plain_loop() -> None:
         "max_importance": 0.05,
         "importance_scale": 0.3,
         "head": "plain",
+        "include_unseen": True,
     }
     learner = learn(make(replay_mode="none", **changes), STREAM)
     start = make(replay_mode="none", **changes)
@@ -283,6 +291,12 @@ def test_negative_replay_with_a_plain_head_has_no_gradient_at_old_rows() -> None
 @pytest.mark.parametrize("check", CONFORMANCE)
 def test_unnamed_replay_modes_are_conformant(mode: str, check: str) -> None:
     CONFORMANCE[check](lambda stream: make(stream, replay_mode=mode), STREAM)
+
+
+def test_kept_optimizers_are_part_of_the_state() -> None:
+    assert_resumes(partial(make, replay_mode="nr-gd", reset_optimizer=False), STREAM)
+    kept, reset = (learn(make(reset_optimizer=value), STREAM) for value in (False, True))
+    assert not same_net(kept, reset)
 
 
 def test_diagnostics_are_the_norms_of_rows_and_the_fraction_recognised() -> None:

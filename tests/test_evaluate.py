@@ -346,7 +346,7 @@ def test_an_endless_stream_is_learned_for_so_many_tasks() -> None:
     learner = build("dcl", stream, "cpu", **SMALL["dcl"])
     rows = list(run(stream, learner, Plan(one_shot=(4,), open_set=True), tasks=2))
     assert [tested for _, tested in pairs(rows, "theta")] == [0, 2, 0, 1, 2]
-    assert {row["kind"] for row in rows[-6:]} == {"one-shot", "open-set", "task"}
+    assert {row["kind"] for row in rows[-8:]} == {"one-shot", "open-set", "diagonal", "task"}
 
 
 @pytest.mark.parametrize("scenario", ["class", "domain", "nic", "blurry", "recurring"])

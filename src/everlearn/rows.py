@@ -408,6 +408,16 @@ def of_kind(rows: Iterable[Mapping[str, object]], row_type: type[Kind]) -> list[
     return cast("list[Kind]", [row for row in rows if row["kind"] == kind])
 
 
+def split_of(rows: Iterable[Mapping[str, object]], place: str) -> str:
+    """Return the split that rows were made from: test or val; raise where they are mixed."""
+    found = sorted({str(row.get("split", "test")) for row in rows if row["kind"] != "task"})
+    if len(found) > 1:
+        raise ValueError(
+            f"{place} has rows of test images and of validation images; keep them apart"
+        )
+    return found[0] if found else "test"
+
+
 def check_names(rows: Iterable[Mapping[str, object]], place: object) -> None:
     """Raise where rows that were read from a file have no kind, or names that are no longer used."""
     for row in rows:

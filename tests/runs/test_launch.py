@@ -60,6 +60,7 @@ def test_a_run_keeps_its_rows_costs_settings_and_summary(whole: Path) -> None:
         "probe",
         "test",
         "within_task",
+        "diagonal",
         "theta",
         "one-shot",
         "open-set",

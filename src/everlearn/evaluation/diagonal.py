@@ -6,6 +6,7 @@ learning accuracy are known for few tasks, and forward transfer for none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -31,7 +32,7 @@ class DiagonalTest:
 
     def rows(
         self, learner: Learner, step: int, task: Task, upcoming: Task | None = None
-    ) -> list[DiagonalRow]:
+    ) -> Iterator[DiagonalRow]:
         """Test a learner after `task`; one transfer from the device.
 
         Args:
@@ -44,11 +45,10 @@ class DiagonalTest:
             tests.append(_Test(self._next, following.classes))
         tests = [test for test in tests if len(test.test_set.labels)]
         if not tests:  # a task of a blurry stream may have no test images
-            return []
+            return
         counts = torch.stack([_count(learner, test) for test in tests]).tolist()
-        return [
-            _row(step, task.index, test, *count) for test, count in zip(tests, counts, strict=True)
-        ]
+        for test, (correct, answered) in zip(tests, counts, strict=True):
+            yield _row(step, task.index, test, correct, answered)
 
     def _test_set(self, task: Task) -> TestSet:
         """Make the test set of a task, unless it was the next one a task ago."""

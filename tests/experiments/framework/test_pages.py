@@ -111,7 +111,8 @@ def test_the_summary_has_the_stability_gap_of_the_short_runs(write_run, tmp_path
     short = {trial.name: trial for trial in stability.SETTINGS[PAPER].trials}
     for name in ("er-5k", "er-1k"):
         write_run(long[name], [final_row(0.5)])
-    write_run(short["gap-er"], [probe(0, 100), probe(1, 40), final_row(0.9, 2)])  # 5,000 images
+    probes = [probe(0, 100), probe(1, 40), {**probe(1, 90), "step": 2}]
+    write_run(short["gap-er"], [*probes, final_row(1.0, 1), final_row(0.9, 2)])  # 5,000 images
     write_experiments_report(tmp_path, PAPER, tmp_path / "page", ["overview", "fig2"])
     summary = summary_of(tmp_path / "page")
     assert summary["ER, 5,000"]["stability gap"] == "+0.600"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
+from everlearn.experiments.framework.groups import bar_figures, summary_cell
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import (
     AGEM,
@@ -19,7 +20,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import judge_claim, unpublished
-from everlearn.metrics import Series, probes
+from everlearn.metrics import NotMeasuredError, Series, mean_stability_gap, probes, regained
 from everlearn.report import Group, Table
 from everlearn.report.charts.curves import draw_probes
 from everlearn.report.experiment import ExperimentResult, Figure
@@ -80,9 +81,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the gap of each method, and accuracy on the first task while others are learned."""
     trials = results.settings(SETTINGS).trials
     groups = [
-        group
-        for group in results.groups(trials)
-        if summary_mean(group, "stability_gap") is not None
+        group for group in results.groups(trials) if any(probes(run.rows) for run in group.runs)
     ]
     caption = "Mean drop of accuracy on old tasks while the next task is learned."
     figures = bar_figures(groups, "stability_gap", "gap-bars", "stability gap", caption)
@@ -125,7 +124,7 @@ def _verdicts(groups: list[Group]) -> list[Verdict]:
 
 
 def _is_temporary(group: Group) -> bool:
-    return regained(group) > _TEMPORARY
+    return _mean(group, regained) > _TEMPORARY
 
 
 def _describe(groups: list[Group]) -> str:
@@ -133,40 +132,30 @@ def _describe(groups: list[Group]) -> str:
 
 
 def _describe_gap(group: Group) -> str:
-    gap = summary_mean(group, "stability_gap") or 0.0
+    gap = _mean(group, mean_stability_gap)
     if gap <= 0:
         return "does not drop"
-    return f"drops by {gap:.2f}, regains {regained(group):.2f} of it"
+    return f"drops by {gap:.2f}, regains {_mean(group, regained):.2f} of it"
 
 
-def regained(group: Group) -> float:
-    """Return the fraction of the accuracy lost on old tasks that is regained by the end of each task."""
-    total_lost = 0.0
-    total_regained = 0.0
+def _mean(group: Group, metric: Callable[[Mapping[int, Series]], float]) -> float:
+    """Average a metric of probes over the runs of a group; 0 where nothing was lost."""
+    values = []
     for run in group.runs:
-        for task, series in probes(run.rows).items():
-            for later in range(task + 1, int(series.learned.max()) + 1):
-                drop, recovery = _drop_and_recovery(series, later)
-                total_lost += drop
-                total_regained += recovery
-    return total_regained / total_lost if total_lost else 0.0
-
-
-def _drop_and_recovery(series: Series, later: int) -> tuple[float, float]:
-    """Return how far accuracy drops while a later task is learned, and how far it recovers by its end."""
-    before = series.where(series.learned < later).accuracy
-    during = series.where(series.learned == later).accuracy
-    if not len(before) or not len(during):
-        return 0.0, 0.0
-    start = float(before[-1])
-    lowest = float(during.min())
-    end = float(during[-1])
-    return max(0.0, start - lowest), max(0.0, min(start, end) - lowest)
+        try:
+            values.append(metric(probes(run.rows)))
+        except NotMeasuredError:
+            values.append(0.0)
+    return sum(values) / len(values)
 
 
 def _table(groups: list[Group]) -> Table:
     rows = [
-        [group.label, *(summary_cell(group, name) for name in _COLUMNS), f"{regained(group):.3f}"]
+        [
+            group.label,
+            *(summary_cell(group, name) for name in _COLUMNS),
+            f"{_mean(group, regained):.3f}",
+        ]
         for group in groups
     ]
     note = (

@@ -62,7 +62,7 @@ class DiagonalRow(_CountRow):
         Annotated[int, "of the next task: its classes, which the answers are restricted to"]
     ]
     answered: NotRequired[
-        Annotated[int, "of the next task: images for which the learner named a class at all"]
+        Annotated[int, "of the next task: images for which the learner named one of them"]
     ]
 
 

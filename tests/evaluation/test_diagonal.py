@@ -120,6 +120,15 @@ def test_a_learner_that_needs_exemplars_answers_nothing_before_learning_a_task()
     assert found[0, 1]["answered"] == found[0, 1]["correct"] == 0
 
 
+def test_a_learner_that_ignores_the_classes_given_answers_nothing() -> None:
+    class Ignoring(First):
+        def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+            return super().predict(images)
+
+    found = diagonal(run(STREAM, Ignoring()))
+    assert [found[t, t + 1]["answered"] for t in range(3)] == [0, 0, 0]
+
+
 def test_the_task_id_restricts_the_answers_right_after_learning_too() -> None:
     learner = First()
     list(run(SPRITES.with_changes(scenario="task"), learner, Plan(every=3, theta=False), tasks=1))

@@ -70,10 +70,11 @@ class _Test(NamedTuple):
 
 
 def _count(learner: Learner, test: _Test) -> Tensor:
-    """Count the correct answers, and those that name a class at all: (2,) on the device."""
+    """Count the correct answers, and those that name one of the classes given: (2,) on the device."""
     test_set, among = test
     predictions = learner.predict(test_set.images(), test_set.classes if among is None else among)
-    return torch.stack([(predictions == test_set.labels).sum(), (predictions >= 0).sum()])
+    named = torch.isin(predictions, predictions.new_tensor(among or ()))
+    return torch.stack([(predictions == test_set.labels).sum(), named.sum()])
 
 
 def _row(step: int, learned: int, test: _Test, correct: int, answered: int) -> DiagonalRow:

@@ -88,7 +88,7 @@ def _name_not_learned(groups: Sequence[Group]) -> list[str]:
 
 
 def _explain_blanks(groups: Sequence[Group]) -> list[str]:
-    """Say why a metric that others have is blank, or why nobody has learning accuracy or forgetting."""
+    """Say why learning accuracy or forgetting is blank, and forward transfer where others have it."""
     labels: dict[tuple[str, str], list[str]] = {}
     for group in groups:
         blank = [name for name in _EXPLAINED if not group.values(name)]

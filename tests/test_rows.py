@@ -56,6 +56,14 @@ def test_old_names_are_refused_with_the_new_ones(row: dict, old: str, new: str) 
         rows.check_names([{"kind": "test"}, row], "a.jsonl")
 
 
+def test_the_split_of_rows_is_test_unless_they_say_val() -> None:
+    test, val, task = {"kind": "test"}, {"kind": "probe", "split": "val"}, {"kind": "task"}
+    assert rows.split_of([], "a") == rows.split_of([test, task], "a") == "test"
+    assert rows.split_of([val, task], "a") == "val"
+    with pytest.raises(ValueError, match="a has rows of test images and of validation images"):
+        rows.split_of([test, val], "a")
+
+
 def test_a_row_without_a_kind_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a\.jsonl has a row without a kind"):
         rows.check_names([{"step": 1}], "a.jsonl")

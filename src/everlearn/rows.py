@@ -62,7 +62,7 @@ class DiagonalRow(_CountRow):
         Annotated[int, "of the next task: its classes, which the answers are restricted to"]
     ]
     answered: NotRequired[
-        Annotated[int, "of the next task: images for which the learner named a class at all"]
+        Annotated[int, "of the next task: images for which the learner named one of them"]
     ]
 
 
@@ -407,6 +407,16 @@ def of_kind(rows: Iterable[Mapping[str, object]], row_type: type[Kind]) -> list[
     """Keep the rows of one kind, in their order: `of_kind(rows, TestRow)`."""
     kind = kind_of(row_type)
     return cast("list[Kind]", [row for row in rows if row["kind"] == kind])
+
+
+def split_of(rows: Iterable[Mapping[str, object]], place: str) -> str:
+    """Return the split that rows were made from: test or val; raise where they are mixed."""
+    found = sorted({str(row.get("split", "test")) for row in rows if row["kind"] != "task"})
+    if len(found) > 1:
+        raise ValueError(
+            f"{place} has rows of test images and of validation images; keep them apart"
+        )
+    return found[0] if found else "test"
 
 
 def check_names(rows: Iterable[Mapping[str, object]], place: object) -> None:

@@ -70,7 +70,7 @@ def test_counts_by_hand() -> None:
 def test_only_the_next_task_has_restricted_answers() -> None:
     learner = First()
     list(run(STREAM, learner, Plan(every=4), tasks=1))
-    assert learner.asked[:2] == [(24, None), (24, STREAM[1].classes)]
+    assert learner.asked[-2:] == [(24, None), (24, STREAM[1].classes)]
 
 
 def test_images_are_few_and_the_same_each_time() -> None:
@@ -108,16 +108,31 @@ def test_each_task_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [0, 1, 2, 3]
 
 
+def test_a_task_without_a_step_has_not_been_learned_yet() -> None:
+    learner = build("joint", STREAM, "cpu", net="mlp", epochs=1, retrain_every=3)
+    found = diagonal(run(STREAM, learner))
+    assert list(found) == [(2, 2), (2, 3), (3, 3)]
+
+
 def test_a_learner_that_needs_exemplars_answers_nothing_before_learning_a_task() -> None:
     learner = build("dcl", SPRITES, "cpu", net="convnet", batch_size=32, epochs=1)
     found = diagonal(run(SPRITES, learner, tasks=2))
     assert found[0, 1]["answered"] == found[0, 1]["correct"] == 0
 
 
+def test_a_learner_that_ignores_the_classes_given_answers_nothing() -> None:
+    class Ignoring(First):
+        def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
+            return super().predict(images)
+
+    found = diagonal(run(STREAM, Ignoring()))
+    assert [found[t, t + 1]["answered"] for t in range(3)] == [0, 0, 0]
+
+
 def test_the_task_id_restricts_the_answers_right_after_learning_too() -> None:
     learner = First()
     list(run(SPRITES.with_changes(scenario="task"), learner, Plan(every=3, theta=False), tasks=1))
-    assert learner.asked[0][1] == SPRITES[0].classes
+    assert learner.asked[-2][1] == SPRITES[0].classes
 
 
 def test_validation_images_are_those_of_the_val_split_and_rows_say_so() -> None:

@@ -6,6 +6,7 @@ learning accuracy are known for few tasks, and forward transfer for none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -31,7 +32,7 @@ class DiagonalTest:
 
     def rows(
         self, learner: Learner, step: int, task: Task, upcoming: Task | None = None
-    ) -> list[DiagonalRow]:
+    ) -> Iterator[DiagonalRow]:
         """Test a learner after `task`; one transfer from the device.
 
         Args:
@@ -44,11 +45,10 @@ class DiagonalTest:
             tests.append(_Test(self._next, following.classes))
         tests = [test for test in tests if len(test.test_set.labels)]
         if not tests:  # a task of a blurry stream may have no test images
-            return []
+            return
         counts = torch.stack([_count(learner, test) for test in tests]).tolist()
-        return [
-            _row(step, task.index, test, *count) for test, count in zip(tests, counts, strict=True)
-        ]
+        for test, (correct, answered) in zip(tests, counts, strict=True):
+            yield _row(step, task.index, test, correct, answered)
 
     def _test_set(self, task: Task) -> TestSet:
         """Make the test set of a task, unless it was the next one a task ago."""
@@ -70,10 +70,11 @@ class _Test(NamedTuple):
 
 
 def _count(learner: Learner, test: _Test) -> Tensor:
-    """Count the correct answers, and those that name a class at all: (2,) on the device."""
+    """Count the correct answers, and those that name one of the classes given: (2,) on the device."""
     test_set, among = test
     predictions = learner.predict(test_set.images(), test_set.classes if among is None else among)
-    return torch.stack([(predictions == test_set.labels).sum(), (predictions >= 0).sum()])
+    named = torch.isin(predictions, predictions.new_tensor(among or ()))
+    return torch.stack([(predictions == test_set.labels).sum(), named.sum()])
 
 
 def _row(step: int, learned: int, test: _Test, correct: int, answered: int) -> DiagonalRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal, cast
 
 from everlearn.core.validate import check_int
@@ -55,15 +56,26 @@ class Evaluator:
         return self._name_split(self._during(step, learned))
 
     def after(
-        self, step: int, task: Task, last: int, upcoming: Task | None = None
+        self,
+        step: int,
+        task: Task,
+        last: int,
+        upcoming: Task | None = None,
+        trained: bool = True,
     ) -> Iterator[Row]:
         """Run the evaluations that are due after a task.
 
         Args:
             last: the last task of the run.
             upcoming: the task after `task`, if it is already made.
+            trained: whether the learner took a step; joint training waits for several tasks, and has
+                not learned the task until then.
         """
-        return self._name_split(self._after(step, task, last, upcoming))
+        rows = self._after(step, task, last)
+        if self.plan.diagonal_images and trained:
+            diagonal = self._diagonal.rows(self.learner, step, task, upcoming)
+            rows = chain(rows, diagonal)
+        return self._name_split(rows)
 
     def _name_split(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Mark rows that were made from validation images."""
@@ -90,10 +102,8 @@ class Evaluator:
         scores = score(self.learner, self._probes.groups(range(max(1, learned + 1))))
         return (_row("probe", step, learned, result) for result in scores)
 
-    def _after(self, step: int, task: Task, last: int, upcoming: Task | None) -> Iterator[Row]:
+    def _after(self, step: int, task: Task, last: int) -> Iterator[Row]:
         self._tests.add(task)
-        if self.plan.diagonal_images:
-            yield from self._diagonal.rows(self.learner, step, task, upcoming)
         if self.plan.is_test_due(task.index, last):
             yield from self._test(step, task.index)
             yield from self._measure_theta(step, task.index)

@@ -39,7 +39,7 @@ class NextTasks(NamedTuple):
         correct: (T,).
         total: (T,).
         classes: (T,) number of classes to choose from.
-        answered: (T,) images for which the learner named a class.
+        answered: (T,) images for which the learner named one of them.
     """
 
     tasks: Ints
@@ -81,7 +81,7 @@ def forward_transfer(tests: NextTasks) -> float:
 
     Lopez-Paz and Ranzato 2017 take for b_i the accuracy of the untrained net. Here b_i is 1 / (number of
     classes), its expectation: the outputs of an untrained net are exchangeable. Tasks for which the learner
-    named no class, and tasks of one class, do not count.
+    named none of the classes, and tasks of one class, do not count.
     """
     counted = (tests.answered > 0) & (tests.classes > 1)
     if len(tests.tasks) and not tests.answered.any():

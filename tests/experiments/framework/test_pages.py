@@ -98,6 +98,15 @@ def test_verdicts_on_a_small_stream_are_not_comparable(
     assert "the original package takes no seed" in text  # what is never compared keeps its reason
 
 
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [("tiny", "every method is near chance level"), (SMALL, "fine-tuning ends near 0.2")],
+)
+def test_a_small_scale_says_what_its_numbers_mean(tmp_path, scale, told):
+    page = write_experiments_report(tmp_path, scale, tmp_path / "page", ["fig2"])
+    assert told in page.read_text()
+
+
 def summary_of(folder: Path) -> dict[str, dict[str, str]]:
     """The first table of a page's tables, by method."""
     table = (folder / "tables.md").read_text().split("\n\n")

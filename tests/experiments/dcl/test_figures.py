@@ -427,7 +427,8 @@ def test_stability_shows_no_gap_of_a_method_that_did_not_learn(write_seeds, tmp_
     learned, others = result.tables
     assert [row[0] for row in learned.rows] == ["ER, 5,000"]
     assert others.rows == [["LwF", "0.500"]]
-    assert [verdict.verdict for verdict in result.verdicts] == ["equal", NONE, NONE]
+    assert [verdict.verdict for verdict in result.verdicts] == ["equal", "undecided", NONE]
+    assert result.verdicts[1].ours == "none of them learned its tasks"
     assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {"ER, 5,000": pytest.approx(0.5)}
 
 

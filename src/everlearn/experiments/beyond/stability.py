@@ -70,6 +70,7 @@ _UNLEARNED_NOTE = (
     f"Accuracy below {LEARNED} on tasks right after learning them: what was not learned cannot be lost, so "
     "no gap is shown."
 )
+_NONE_LEARNED = "none of them learned its tasks"
 
 
 def _kept(trial: Trial) -> Trial:
@@ -135,7 +136,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     return ExperimentResult(
         figures,
         tables=list(_tables(groups)),
-        verdicts=_verdicts(learned),
+        verdicts=_verdicts(groups),
         runs=runs_of(groups),
         missing=results.missing(trials),
     )
@@ -156,25 +157,25 @@ def gaps(results: ResultsFolder) -> dict[str, float]:
 def _verdicts(groups: Sequence[Group]) -> list[Verdict]:
     """Judge which methods lose accuracy temporarily, of those that learned their tasks."""
     plain = {group.method: group for group in reversed(groups)}  # variants stand last
-    replays = [plain[method] for method in _REPLAY if method in plain]
-    others = [plain[method] for method in _OTHERS if method in plain]
-    ours = [plain[method] for method in ("dcl", "dcl-plus") if method in plain]
-    why = f"temporary: more than {_TEMPORARY} of the loss is regained"
+    ours = [plain[name] for name in ("dcl", "dcl-plus") if name in plain]
+    learned = [group for group in ours if not did_not_learn(group)]
     return [
-        judge_statement(
-            "Replay loses accuracy on old tasks for a while",
-            _describe(replays),
-            [_temporary(group) for group in replays],
-            why,
+        _judge("Replay loses accuracy on old tasks for a while", plain, _REPLAY),
+        _judge("So do gradient constraints, distillation and regularisation", plain, _OTHERS),
+        unpublished(
+            "DCL, measured in the same way", _describe(learned) or _NONE_LEARNED * bool(ours)
         ),
-        judge_statement(
-            "So do gradient constraints, distillation and regularisation",
-            _describe(others),
-            [_temporary(group) for group in others],
-            why,
-        ),
-        unpublished("DCL, measured in the same way", _describe(ours)),
     ]
+
+
+def _judge(statement: str, plain: Mapping[str, Group], methods: Sequence[str]) -> Verdict:
+    """Judge whether the losses of some methods are temporary."""
+    groups = [plain[name] for name in methods if name in plain]
+    learned = [group for group in groups if not did_not_learn(group)]
+    if groups and not learned:
+        return Verdict(statement, "as stated", _NONE_LEARNED, "undecided", _UNLEARNED_NOTE)
+    why = f"temporary: more than {_TEMPORARY} of the loss is regained"
+    return judge_statement(statement, _describe(learned), [_temporary(g) for g in learned], why)
 
 
 def _temporary(group: Group) -> Lead | None:

@@ -159,12 +159,11 @@ def _verdicts(groups: Sequence[Group]) -> list[Verdict]:
     plain = {group.method: group for group in reversed(groups)}  # variants stand last
     ours = [plain[name] for name in ("dcl", "dcl-plus") if name in plain]
     learned = [group for group in ours if not did_not_learn(group)]
+    shown = _describe(learned) if learned or not ours else _NONE_LEARNED
     return [
         _judge("Replay loses accuracy on old tasks for a while", plain, _REPLAY),
         _judge("So do gradient constraints, distillation and regularisation", plain, _OTHERS),
-        unpublished(
-            "DCL, measured in the same way", _describe(learned) or _NONE_LEARNED * bool(ours)
-        ),
+        unpublished("DCL, measured in the same way", shown),
     ]
 
 

@@ -14,11 +14,11 @@ from everlearn.experiments.framework.shared_trials import (
     JOINT,
     LWF,
     MIDDLE_BUFFER,
-    SEEDS,
     SI,
+    TABLE_TASKS,
     replay,
 )
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.charts import Dot, draw_dots
@@ -39,7 +39,7 @@ def _trials(scale: str) -> tuple[Trial, ...]:
 
 SETTINGS = {
     SMALL: Settings(_trials(SMALL)),
-    PAPER: Settings(over_seeds(_trials(PAPER), SEEDS)),
+    PAPER: Settings(_trials(PAPER)),
 }
 COST = {
     SMALL: "nothing beyond the other experiments",
@@ -60,7 +60,7 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy against bytes and against seconds."""
     trials = results.settings(SETTINGS).trials
-    groups = results.groups(trials)
+    groups = results.groups(trials, TABLE_TASKS)
     figures = [
         *_scatter(groups, "bytes", "bytes stored"),
         *_scatter(groups, "seconds", "seconds of training"),
@@ -96,5 +96,5 @@ def _scatter(groups: list[Group], name: str, label: str) -> list[Figure]:
     ]
     if not dots:
         return []
-    svg = draw_dots(dots, f"cost-{name}", label, "accuracy at the end", f"accuracy against {label}")
-    return [Figure(svg, f"Accuracy on all tasks at the end against {label}.")]
+    svg = draw_dots(dots, f"cost-{name}", label, "accuracy", f"accuracy against {label}")
+    return [Figure(svg, f"Accuracy on all tasks after {TABLE_TASKS} against {label}.")]

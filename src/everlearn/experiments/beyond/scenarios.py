@@ -14,10 +14,9 @@ from everlearn.experiments.framework.shared_trials import (
     DCL_PLUS,
     FINE_TUNING,
     MIDDLE_BUFFER,
-    SEEDS,
     replay,
 )
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.report import Table
 from everlearn.report.experiment import ExperimentResult, Figure
@@ -44,6 +43,7 @@ def _trials(size: int, streams: dict[str, dict[str, Any]], every: int) -> tuple[
             settings={**trial.settings, **({"epochs": 1} if stream.get("online") else {})},
             stream={"scenario": name, **stream},
             max_tasks=None,
+            tasks_by_seed={},
             plan={**_NO_OTHER_TESTS, "every": 1 if stream["tasks"] <= 10 else every},
         )
         for name, stream in streams.items()
@@ -59,7 +59,7 @@ _PAPER = {
 }
 SETTINGS = {
     SMALL: Settings(_trials(MIDDLE_BUFFER[SMALL], _SMALL, 1)),
-    PAPER: Settings(over_seeds(_trials(MIDDLE_BUFFER[PAPER], _PAPER, 5), SEEDS)),
+    PAPER: Settings(_trials(MIDDLE_BUFFER[PAPER], _PAPER, 5)),
 }
 COST = {SMALL: "2 minutes", PAPER: "12 minutes"}
 

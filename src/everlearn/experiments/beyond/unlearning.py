@@ -32,9 +32,7 @@ def _settings(tasks: int) -> Settings:
     without_last = {"tasks": tasks - 1}
     plan = {"every": tasks, "one_shot": (), "open_set": False, "final_after": ()}
     trials = (
-        DCL_PLUS._replace(
-            name="unlearn-dcl-plus", stream=all_tasks, plan=plan, max_tasks=None, seeds=ONE_SEED
-        ),
+        DCL_PLUS._replace(name="unlearn-dcl-plus", stream=all_tasks, plan=plan, seeds=ONE_SEED),
         Trial("unlearn-joint", "joint", once, all_tasks, plan, label="joint, all tasks"),
         Trial(
             "unlearn-retrain", "joint", once, without_last, plan, label="joint, all but the last"

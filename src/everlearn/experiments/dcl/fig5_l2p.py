@@ -11,8 +11,8 @@ from everlearn.experiments.framework.groups import (
     summary_mean,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL_PLUS, FINE_TUNING, L2P, SEEDS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, over_seeds
+from everlearn.experiments.framework.shared_trials import DCL_PLUS, FINE_TUNING, L2P
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
@@ -28,7 +28,7 @@ _TRIALS = (DCL_PLUS, L2P, FINE_TUNING)
 SETTINGS = {
     SMALL: Settings(_TRIALS, {"steps": 21, "batch_size": 16, "tests": 200, "early": 2}),
     PAPER: Settings(
-        over_seeds(_TRIALS, SEEDS),
+        _TRIALS,
         {"steps": 9000, "batch_size": 256, "tests": 2000, "early": 10},
     ),
 }
@@ -44,7 +44,7 @@ def run(runner: Runner) -> None:
     settings = runner.settings(SETTINGS)
     runner.run_trials(trial for trial in settings.trials if trial.method != L2P.method)
     (l2p,) = (trial for trial in settings.trials if trial.method == L2P.method)
-    folders = [l2p.folder(seed) for seed in l2p.seeds]
+    folders = [l2p.folder(seed) for seed in l2p.seeds_at(runner.scale)]
     if not any(runner.is_selected(name) and not runner.is_finished(name) for name in folders):
         return
     names = ("steps", "batch_size", "tests")

@@ -13,8 +13,8 @@ from everlearn.experiments.framework.groups import (
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.metrics import curve
 from everlearn.report import LoadedRun
@@ -28,14 +28,20 @@ SOURCE = "Figure 8"
 CLAIM = (
     "The accuracy of DCL rises with one, three and five epochs per task; with more it ends higher."
 )
-_EPOCHS = (
-    Trial("dcl-online", "dcl", {"epochs": 1}, {"online": True}, label="DCL, 1 epoch"),
-    Trial("dcl-3", "dcl", {"epochs": 3}, label="DCL, 3 epochs"),
-    DCL,
+_ONLINE = Trial(
+    "dcl-online",
+    "dcl",
+    {"epochs": 1},
+    {"online": True},
+    max_tasks=TABLE_TASKS,
+    seeds=SEEDS,
+    label="DCL, 1 epoch",
 )
-_PLUS = Trial("dcl-plus-online", "dcl-plus", {"epochs": 1}, {"online": True}, label="DCL+, 1 epoch")
+_THREE = _ONLINE._replace(name="dcl-3", settings={"epochs": 3}, stream={}, label="DCL, 3 epochs")
+_EPOCHS = (_ONLINE, _THREE, DCL)
+_PLUS = _ONLINE._replace(name="dcl-plus-online", method="dcl-plus", label="DCL+, 1 epoch")
 _TRIALS = (*_EPOCHS, _PLUS, DCL_PLUS)
-SETTINGS = {SMALL: Settings(_TRIALS), PAPER: Settings(over_seeds(_TRIALS, SEEDS))}
+SETTINGS = {SMALL: Settings(_TRIALS), PAPER: Settings(_TRIALS)}
 COST = {SMALL: "1 minute", PAPER: "25 minutes"}
 
 
@@ -48,30 +54,30 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw one curve per number of epochs."""
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
-    dcl = results.groups(trials[: len(_EPOCHS)])
+    dcl = results.groups(_EPOCHS, TABLE_TASKS)
     complete = dcl if len(dcl) == len(_EPOCHS) else []
     ends = [final_values(group) for group in complete]
     rises = {group.label: {run.seed: _rise(run) for run in group.runs} for group in complete}
-    online = results.groups(trial for trial in trials if trial.name == _PLUS.name)
-    plus = {group.label: final_accuracy(group) for group in online}
+    plus = {group.label: final_accuracy(group) for group in results.groups([_PLUS])}
     verdicts = [
         judge_statement(
             "More epochs end higher",
             format_values({group.label: final_accuracy(group) for group in dcl}),
             [lead_over(more, fewer) for fewer, more in pairwise(ends)],
+            f"accuracy after {TABLE_TASKS} tasks",
         ),
         judge_statement(
             "Accuracy rises with any number of epochs",
             format_values({label: mean_or_none(values) for label, values in rises.items()}),
             [lead_above(values, 0.0) for values in rises.values()],
-            "last accuracy minus first accuracy",
+            f"accuracy after {TABLE_TASKS} tasks minus the first one",
         ),
         unpublished("DCL+ with one epoch", format_values(plus)),
     ]
     return ExperimentResult(
         accuracy_figures(groups, "fig8", "Accuracy on all tasks so far."),
         verdicts=verdicts,
-        runs=runs_of(groups),
+        runs=runs_of(results.groups(trials, TABLE_TASKS)),
         missing=results.missing(trials),
     )
 

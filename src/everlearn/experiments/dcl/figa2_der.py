@@ -12,8 +12,13 @@ from everlearn.experiments.framework.groups import (
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Values, lead_over
-from everlearn.experiments.framework.shared_trials import DCL_PLUS, MIDDLE_BUFFER, SEEDS, replay
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, over_seeds
+from everlearn.experiments.framework.shared_trials import (
+    DCL_PLUS,
+    MIDDLE_BUFFER,
+    TABLE_TASKS,
+    replay,
+)
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import (
     compare_number,
     format_values,
@@ -38,7 +43,7 @@ def _trials(size: int) -> tuple[Trial, ...]:
         name=f"{dark.name}-late",
         settings={**dark.settings, "store_at_task_end": True},
         label="DER++, late",
-        max_tasks=200,
+        max_tasks=TABLE_TASKS,
     )
     fast = (
         late._replace(
@@ -53,7 +58,7 @@ def _trials(size: int) -> tuple[Trial, ...]:
 
 SETTINGS = {
     SMALL: Settings(_trials(MIDDLE_BUFFER[SMALL]), {"tasks": 5}),
-    PAPER: Settings(over_seeds(_trials(MIDDLE_BUFFER[PAPER]), SEEDS), {"tasks": 200}),
+    PAPER: Settings(_trials(MIDDLE_BUFFER[PAPER]), {"tasks": TABLE_TASKS}),
 }
 COST = {SMALL: "2 minutes", PAPER: "45 minutes"}
 _BEST = "the best of all settings, chosen by the same numbers, which flatters it"
@@ -73,7 +78,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy of all variants."""
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
-    groups = results.groups(settings.trials)
+    groups = results.groups(settings.trials, TABLE_TASKS)
     best = _best(groups, "der++", tasks)
     verdicts = [
         judge_statement(

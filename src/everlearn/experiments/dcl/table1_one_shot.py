@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import format_number, mean_or_none
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, over_seeds
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import compare_number
 from everlearn.metrics import one_shot, share
 from everlearn.report import Group, LoadedRun, Table
@@ -34,7 +34,7 @@ _WHY = {
 }
 SETTINGS = {
     SMALL: Settings((DCL_PLUS, DCL), {"tasks": 5}),
-    PAPER: Settings(over_seeds((DCL_PLUS, DCL), SEEDS), {"tasks": 200}),
+    PAPER: Settings((DCL_PLUS, DCL), {"tasks": TABLE_TASKS}),
 }
 COST = {SMALL: "1 minute", PAPER: "15 minutes"}
 Protocol = tuple[str, str, int]  # mode, factors and number of new classes

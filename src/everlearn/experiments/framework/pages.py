@@ -11,7 +11,7 @@ from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.beyond import overview, stability
 from everlearn.experiments.framework.findings import make_lead
 from everlearn.experiments.framework.results_folder import ResultsFolder
-from everlearn.experiments.framework.trial import PAPER, at_scale
+from everlearn.experiments.framework.trial import PAPER, SMALL, at_scale
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentInfo, ExperimentResult
@@ -23,6 +23,18 @@ SCALE_FILE = "reproduce.json"
 SCALE_NAMES = ("tiny", "small", "paper")
 _SMALLER = "nothing was published for a stream as small as this"
 _OVERVIEW = "overview"
+_SMALL_INTROS = {
+    "tiny": (
+        "A smoke test: two tasks of three classes, images of 16 pixels, one epoch. It shows that every "
+        "experiment runs from end to end. Nothing is learned in so few steps: every method is near chance "
+        "level, and no number or ranking on this page means anything."
+    ),
+    SMALL: (
+        "A check on a CPU: five tasks of three classes, images of 16 pixels. Methods learn each task, and "
+        "forgetting shows: fine-tuning ends near 0.2, as it knows only the last of five tasks. Rankings "
+        "say little about long streams, and no number is compared with a paper."
+    ),
+}
 # Headings of the contents, by the folder of an experiment's module.
 _GROUPS = {
     "dcl": "Disentangled continual learning",
@@ -146,6 +158,4 @@ def _intro(scale: str) -> str:
             "representations (VASE, Achille et al. 2018, arXiv 1808.06508) on MNIST and Fashion-MNIST. "
             "Stability gaps in the summary come from ten tasks."
         )
-    return (
-        "The same experiments on a small stream. It shows that they work; its numbers say little."
-    )
+    return _SMALL_INTROS[scale]

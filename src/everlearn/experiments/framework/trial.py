@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -79,13 +79,6 @@ class Settings(NamedTuple):
 
     trials: tuple[Trial, ...] = ()
     options: Mapping[str, Any] = EMPTY
-
-
-def over_seeds(trials: Iterable[Trial], seeds: tuple[int, ...]) -> tuple[Trial, ...]:
-    """Give seeds to all trials that do not name their own."""
-    return tuple(
-        trial._replace(seeds=seeds) if trial.seeds == ONE_SEED else trial for trial in trials
-    )
 
 
 def at_scale(by_scale: Mapping[str, T], scale: str) -> T:

@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from everlearn.metrics.transfer import LEARNED, learned_its_tasks
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group
 from everlearn.report.tables.intervals import interval_over_seeds
 from everlearn.report.tables.summary import accuracy_by_tasks
 from everlearn.report.tables.table import Column, Table, mean_cells
 
-LEARNED = 0.9  # least accuracy on tasks right after learning them; below it a method did not learn
 MILESTONES = (10, 50, 100, 200, 500)  # tasks
 _COLUMNS = (
     Column("learning_accuracy", "learning accuracy", numbers.fraction),
@@ -110,7 +110,7 @@ def unlearned_table(
 def did_not_learn(group: Group) -> bool:
     """Return whether the mean learning accuracy was measured and is below 0.9."""
     values = group.values("learning_accuracy").values()
-    return bool(values) and sum(values) / len(values) < LEARNED - 1e-9
+    return learned_its_tasks(sum(values) / len(values) if values else None) is False
 
 
 def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
@@ -124,13 +124,14 @@ def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
 
 
 def format_seeds(values: Sequence[float]) -> str:
-    """Format a mean with its interval over seeds: "0.950 (0.941 to 0.959)" or "0.950 (1 seed)"."""
+    """Format a mean accuracy with its interval over seeds: "0.950 (0.941 to 0.959)", "0.950 (1 seed)"."""
     if not values:
         return numbers.MISSING
     mean, low, high = (float(end[0]) for end in interval_over_seeds(np.array(values)[:, None]))
     if len(values) < 3:
         return f"{numbers.fraction(mean)} ({numbers.count(len(values), 'seed')})"
-    return f"{numbers.fraction(mean)} ({numbers.fraction(low)} to {numbers.fraction(high)})"
+    ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
+    return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
 
 
 def _milestone_cells(group: Group, milestones: Sequence[int]) -> list[str]:

@@ -5,8 +5,8 @@
 
 A learner is read from the folder of a run, or learns some tasks of the preset first, drawn with soft
 (anti-aliased) or hard edges (as the original package draws). Images and exemplars of the new classes have
-the same edges. The ceiling is the nearest exemplar under the true map; the row of "true map, fitted" has the
-errors that remain with a perfect net. Rows are added to OUT/edges.jsonl.
+the same edges. `ceiling` counts what the nearest exemplar under the true map gets right, `true_map_fitted`
+what exemplars fitted from the true map do. Rows are added to OUT/edges.jsonl.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def find_learner(options: argparse.Namespace) -> tuple[Stream, DCL]:
         preset = PRESETS[options.preset]
         stream = preset.stream.with_changes(seed=options.seed, tasks=options.tasks)
         stream = with_edges(check_sprites(stream), options.train)
-        learner = train(stream, build(method, stream, device, **preset.settings_of(method) | changes))
+        learner = train(
+            stream, build(method, stream, device, **preset.settings_of(method) | changes)
+        )
     if not isinstance(learner, DCL):
         raise SystemExit(f"only dcl and dcl-plus predict maps, found {options.learner}")
     return check_sprites(stream), learner
@@ -129,9 +131,7 @@ def measure(stream: Stream, learner: DCL, classes: int, images: int) -> Iterator
             yield row
 
 
-def count_correct(
-    learner: DCL, memory: Exemplars, batches: list[QueryBatch]
-) -> dict[str, int]:
+def count_correct(learner: DCL, memory: Exemplars, batches: list[QueryBatch]) -> dict[str, int]:
     """Count correct answers of the learner, and of true maps with and without fitting."""
     counts = {"correct": 0, "ceiling": 0, "true_map_fitted": 0}
     for images, labels, theta in batches:

@@ -217,7 +217,7 @@ class DCL:
         return first > self.settings.sigma * second
 
     def state(self) -> dict[str, Any]:
-        """Return weights, exemplars and, where used, averaged weights, extra exemplars and the optimizer."""
+        """Return weights and exemplars and, where used, averaged weights and the optimizer's state."""
         averages = self.settings.weight_averaging > 0
         several = self.settings.exemplars_per_class > 1
         return {

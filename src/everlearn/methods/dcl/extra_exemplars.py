@@ -20,7 +20,7 @@ from everlearn.stream import Task
 def add_extra_exemplars(
     extra: Exemplars, task: Task, classes: Sequence[int], count: int, device: str
 ) -> None:
-    """Store `count` training images of each new class, evenly spread, in canonical pose by their true maps."""
+    """Store `count` training images of each new class, brought to canonical pose by their true maps."""
     for label in classes:
         if label * MAX_EXEMPLARS in extra:  # removed from the memory, and now learned again
             continue

@@ -10,6 +10,7 @@ from everlearn.training.schedule import Schedule
 
 MAX_EXEMPLARS = 64  # per class
 
+
 @dataclass(frozen=True)
 class Settings:
     """Settings of DCL.

@@ -276,6 +276,15 @@ class SeparabilityRow(TypedDict):
     ]
 
 
+class OpenSetCeilingRow(TypedDict):
+    """Novelty scores as of an open-set row, of images in canonical pose by their true maps."""
+
+    kind: Literal["open-set-ceiling"]
+    size: Annotated[int, "side of the images, in pixels"]
+    known: Annotated[list[float], "scores of images of known classes"]
+    unknown: Annotated[list[float], "scores of images of unknown classes"]
+
+
 class MillionRow(TypedDict):
     """One-shot classification with a memory of a million classes."""
 
@@ -370,6 +379,7 @@ MeasurementRow = (
     | CountRow
     | OverlapRow
     | SeparabilityRow
+    | OpenSetCeilingRow
     | MillionRow
     | EditRow
     | CrossingRow

@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
         first_task=_NO_CLASSIFIER,
     ),
     "dcl-plus": Method(
-        summary="DCL with exemplar replay, averaged weights, instance statistics and fitting",
+        summary="DCL with exemplar replay, edge jitter, averaged weights, instance statistics, fitting",
         group="DCL",
         paper=_DCL_PAPER,
         supervision=_DCL_SUPERVISION,
@@ -117,6 +117,7 @@ METHODS: dict[str, Method] = {
             "weight_averaging": 0.8,
             "instance_stats": 0.001,
             "fit_candidates": 10,
+            "edge_jitter": 0.25,
         },
         presets={
             **_MAPS,

@@ -14,6 +14,8 @@ from everlearn.learner import HasMemory, Learner, PredictsTheta
 from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
+from everlearn.methods.dcl.color import build_palette, recolor
+from everlearn.methods.dcl.extra_exemplars import search_classes
 from everlearn.methods.dcl.random_draws import (
     _STEPS_AT_ONCE,
     blur,
@@ -29,7 +31,9 @@ from everlearn.methods.dcl.random_draws import (
 )
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets.layers.norm import Norm
+from everlearn.render import render
 from everlearn.render.affine import transform_images
+from everlearn.shapes import outlines
 from everlearn.training.schedule import Schedule, count_steps
 
 from ..conftest import learn
@@ -152,8 +156,15 @@ def test_state_holds_one_exemplar_per_class_and_no_other_data() -> None:
     learner = learned(3, stream)
     assert learner.memory.labels == list(range(12))
     state = learner.state()
-    assert set(state) == {"net", "averaged_net", "optimizer", "memory", "tasks"}
-    assert state["averaged_net"] == {}
+    assert set(state) == {
+        "net",
+        "averaged_net",
+        "optimizer",
+        "memory",
+        "extra_exemplars",
+        "tasks",
+    }
+    assert state["averaged_net"] == state["extra_exemplars"] == {}
     assert state["optimizer"] == []
     assert state["memory"]["pictures"].shape == (12, 1, 16, 16)
     assert sum(p.numel() for p in state["net"].values()) == sum(
@@ -180,6 +191,7 @@ def test_resumes_bit_for_bit() -> None:
         {},
         {"reset_optimizer": False},
         {"weight_averaging": 0.9},
+        {"exemplars_per_class": 3},
         {"jitter": 0.5, "exemplar_replay": 0.5, "edge_jitter": 0.5},
     ):
         whole, first = learned(2, stream, **changes), learned(1, stream, **changes)
@@ -352,6 +364,85 @@ def test_image_loss_compares_with_the_exemplar_of_the_class() -> None:
     assert learned(0)._image_targets(batch, shown) == []
 
 
+def test_the_loss_is_the_weighted_sum_of_map_and_image_loss() -> None:
+    stream = small_stream()
+    losses = []
+    for weights in ((1.0, 0.0), (0.0, 1.0), (2.0, 3.0)):
+        learner = learned(0, stream, map_loss_weight=weights[0], image_loss_weight=weights[1])
+        losses.append(float(next(learner.learn(stream[0]))))
+    assert losses[2] == pytest.approx(2 * losses[0] + 3 * losses[1], rel=1e-5)
+
+
+def test_recolored_images_are_those_of_the_first_colour() -> None:
+    stream = small_stream(canvas=Canvas(channels=3, colors=("white", "red", "#00ff80", "orange")))
+    white = stream.with_changes(canvas=Canvas(channels=3))
+    palette = build_palette(stream.canvas, "cpu")
+    batch = stream[0].test.batch(slice(None))
+    colors = palette.shapes[batch.factors.color.long()]
+    factors = batch.factors._replace(color=torch.zeros_like(batch.factors.color))
+    which = np.array([stream[0].classes.index(label) for label in batch.labels.tolist()])
+    expected = render(
+        outlines(stream.seed, np.array(stream[0].classes)),
+        type(factors)(*(column.numpy() for column in factors)),
+        white.canvas,
+        which=which,
+    )
+    found = recolor(batch.images, colors, palette)
+    error = (found - torch.as_tensor(expected)).abs()
+    assert (batch.images - torch.as_tensor(expected)).abs().mean() > 10 * error.mean()
+    assert error.mean() < 0.002
+
+
+def test_colours_are_regressed_beside_maps() -> None:
+    stream = small_stream(canvas=Canvas(size=16, channels=3, colors=("white", "red", "blue")))
+    learner = learned(2, stream, regress_color=True, epochs=4)
+    batch = stream[1].test.batch(slice(None))
+    targets = learner._color_targets(batch, 0)
+    assert learner.theta(batch.images).shape == (len(batch.images), 2, 3)
+    error = (learner._regress(batch.images)[:, 6:] - targets).square().mean()
+    assert error < 0.3 * (targets - targets.mean(0)).square().mean()
+    assert torch.equal(learner._color_targets(batch, 2)[-2:], torch.ones(2, 3))
+
+
+def test_colours_need_three_channels() -> None:
+    with pytest.raises(ValueError, match="regress_color needs sprites with 3 channels"):
+        learned(0, regress_color=True)
+
+
+def test_extra_exemplars_are_training_images_in_canonical_pose() -> None:
+    stream = Stream(tasks=1)
+    learner = build("dcl", stream, "cpu", net="convnet", exemplars_per_class=4)
+    learner._store(stream[0], stream[0].exemplars())
+    assert learner.extra_exemplars.labels == [64 * c + j for c in range(10) for j in range(3)]
+    extra = learner.extra_exemplars.images().float().reshape(10, 3, -1) / 255
+    canonical = learner.memory.images().float().reshape(10, 1, -1) / 255
+    own = (extra - canonical).abs().mean((1, 2))
+    other = (extra - canonical.roll(1, 0)).abs().mean((1, 2))
+    assert (own < 0.03).all()
+    assert (own < other).all()
+
+
+def test_a_class_is_as_near_as_its_nearest_exemplar() -> None:
+    rng = torch.Generator().manual_seed(0)
+    memory = Exemplars((1, 4, 4))
+    extra = memory.empty()
+    memory.add(range(5), torch.rand(5, 1, 4, 4, generator=rng))
+    labels = [64 * c + j for c in range(5) for j in range(3)]
+    extra.add(labels, torch.rand(15, 1, 4, 4, generator=rng))
+    queries = torch.rand(20, 1, 4, 4, generator=rng)
+    memory.remove([3])
+    found = search_classes(memory, extra, 3, queries, 4)
+    for query, row, distances in zip(queries, *found, strict=True):
+        nearest = {}
+        for c in (0, 1, 2, 4):
+            images = [memory.images([c]), extra.images([64 * c + j for j in range(3)])]
+            stored = torch.cat(images).float() / 255
+            nearest[c] = float((stored - query).square().mean((1, 2, 3)).min())
+        order = sorted(nearest, key=nearest.__getitem__)
+        assert row.tolist() == order
+        assert distances.tolist() == pytest.approx([nearest[c] for c in order], rel=1e-5)
+
+
 def test_weight_averaging_decays_polynomially_up_to_its_bound() -> None:
     stream = small_stream()
     for average, weights in ((0.9, (120, 720, 2520)), (0.2, (0.2 / 7, 1.2 / 7, 0.8))):
@@ -430,6 +521,8 @@ def test_data_without_maps_are_refused_before_anything_is_stored() -> None:
         ("edge_jitter", 1.5),
         ("exemplar_replay", -0.1),
         ("masked_entries", 6),
+        ("exemplars_per_class", 0),
+        ("map_loss_weight", -1),
         ("sigma", -1),
         ("weight_averaging", 1.0),
         ("instance_stats", 1.5),
@@ -449,3 +542,16 @@ def test_exemplar_replay_and_jitter_must_fit_into_a_batch() -> None:
 def test_an_image_loss_needs_images_besides_replayed_exemplars() -> None:
     with pytest.raises(ValueError, match="exemplar_replay=1 leaves no image"):
         Settings(exemplar_replay=1.0, image_loss_weight=0.1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"map_loss_weight": 0}, "both 0"),
+        ({"image_loss_weight": 1, "regress_color": True}, "in their own colour"),
+        ({"exemplars_per_class": 2, "fit_candidates": 3}, "canonical exemplars only"),
+    ],
+)
+def test_settings_that_exclude_each_other_are_refused(changes: dict[str, Any], found: str) -> None:
+    with pytest.raises(ValueError, match=found):
+        Settings(**changes)

@@ -52,8 +52,7 @@ class FitResult(NamedTuple):
 def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: int) -> SearchResult:
     """Find the k exemplars that fit images best, among the nearest candidates in canonical pose.
 
-    Distances are weighted mean squared errors in the image. All k come from one round, the one with the best
-    fit.
+    Distances are weighted mean squared errors in the image. All k come from the round with the best fit.
     """
     check_int(k, "k", 1, 1000)
     count = max(k, 2)

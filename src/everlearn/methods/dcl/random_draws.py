@@ -82,7 +82,7 @@ def draw_moves(settings: Settings, task: Task, steps: range) -> NDArray[np.float
 
 
 def draw_edges(settings: Settings, task: Task, steps: range) -> NDArray[np.float32]:
-    """Draw a threshold or an amount of blur (steps, B, 2) for the images with other edges; others get 0, 0."""
+    """Draw a threshold or an amount of blur (steps, B, 2) for some images; the others get 0, 0."""
     count = _count(1.0 if settings.edge_jitter else 0.0, settings, task)
     chosen, value = np.moveaxis(_uniform(Purpose.EDGES, task, steps, count, 2), -1, 0)
     hard = np.where(chosen < settings.edge_jitter / 2, 0.25 + 0.5 * value, 0.0)

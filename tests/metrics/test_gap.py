@@ -144,6 +144,12 @@ def test_forgetting_is_no_gap():
         temporary_gap(forgotten, 1.0)
 
 
+def test_a_small_loss_is_not_forgetting():
+    series = {0: _learned([0, 1, 1, 2], [100, 98, 98, 98])}  # 0.02 of 1.0 + 0.98 is lost
+    assert regained(series) == 0
+    assert temporary_gap(series, 1.0) == pytest.approx(0.01)
+
+
 def test_shares_need_both_sides_of_a_switch():
     for metric in (regained, first_step_share):
         with pytest.raises(NotMeasuredError, match="both before and while"):

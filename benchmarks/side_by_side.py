@@ -16,6 +16,7 @@ import signal
 import subprocess
 import tarfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PACK_SECONDS = 10.0
@@ -109,12 +110,16 @@ class Jobs:
             return
         part = self.archive.with_suffix(".part")
         with tarfile.open(part, "w:gz", compresslevel=1) as archive:
-            archive.add(self.out, self.out.name, filter=_keep)
+            for path in sorted(self.out.rglob("*")):
+                if path.suffix not in LEFT_OUT and path.name not in LEFT_OUT:
+                    _add(archive, path, self.out)
         part.replace(self.archive)
 
 
-def _keep(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name.endswith(LEFT_OUT) else member
+def _add(archive: tarfile.TarFile, path: Path, out: Path) -> None:
+    """Add a file, unless its run has just removed it."""
+    with suppress(FileNotFoundError):
+        archive.add(path, Path(out.name) / path.relative_to(out), recursive=False)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,14 @@ _CACHES = {".pyc", ".nbi", ".nbc"}
 def describe_source() -> dict[str, Any]:
     """Return `commit`, `dirty` and `source_digest`; what is unknown is None.
 
-    Commit and dirty come from git; in a copy without git metadata, from the build stamp beside this file.
+    A build stamp beside this file with the same digest names the commit of a copy whose git metadata are
+    missing or of another commit. Otherwise commit and dirty come from git, then from an outdated stamp.
     """
-    commit, dirty = git_commit()
+    commit, dirty = stamped = _stamped_commit()
+    if dirty is not False:
+        commit, dirty = git_commit()
     if commit is None:
-        commit, dirty = _stamped_commit()
+        commit, dirty = stamped
     if commit is None:
         commit = _installed_commit()
     return {"commit": commit, "dirty": dirty, "source_digest": source_digest()}

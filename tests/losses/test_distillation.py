@@ -73,5 +73,7 @@ def test_the_distance_of_logits_is_over_the_classes_that_each_image_knew():
 def test_more_unknown_classes_do_not_change_the_distance_of_logits():
     logits, stored = draw(0), draw(1)
     unknown = torch.full((6, 7), NOT_STORED)
-    wider = logit_distance(torch.cat([logits, draw(2), draw(3)[:, :2]], 1), torch.cat([stored, unknown], 1))
+    wider = logit_distance(
+        torch.cat([logits, draw(2), draw(3)[:, :2]], 1), torch.cat([stored, unknown], 1)
+    )
     torch.testing.assert_close(wider, logit_distance(logits, stored))

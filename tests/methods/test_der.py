@@ -104,9 +104,7 @@ class PlainDER:
 @pytest.mark.parametrize(
     ("alpha", "beta", "memory"), [(0.3, 0.0, 40), (0.0, 1.0, 40), (0.3, 0.5, 200)]
 )
-def test_matches_a_plain_loop(
-    alpha: float, beta: float, memory: int, include_unseen: bool
-) -> None:
+def test_matches_a_plain_loop(alpha: float, beta: float, memory: int, include_unseen: bool) -> None:
     changes = {**SCHEDULE, "momentum": 0.9, "alpha": alpha, "beta": beta, "buffer_size": memory}
     changes["include_unseen"] = include_unseen
     plain = PlainDER(make(POINTS, **changes).trainer.net, alpha, beta, memory, include_unseen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from everlearn.methods.method import Changes, Method
+from everlearn.methods.tuned import TUNED
 
 _DCL_PAPER = "Dziadzio et al. 2023, arXiv 2312.16731"
 _EWC_PAPER = "Kirkpatrick et al. 2017, arXiv 1612.00796"
@@ -90,7 +91,7 @@ _MAPS: dict[str, Changes] = {
     "small-scale": {"net": "convnet", "batch_size": 32, "epochs": 5},
 }
 
-METHODS: dict[str, Method] = {
+_RECORDS: dict[str, Method] = {
     "dcl": Method(
         summary="disentangled continual learning: regress the pose, compare with exemplars",
         group="DCL",
@@ -553,6 +554,10 @@ METHODS: dict[str, Method] = {
         needs_images=True,
         first_task="prompts of a frozen net",
     ),
+}
+
+METHODS: dict[str, Method] = {
+    name: record.with_preset("paper", TUNED.get(name, {})) for name, record in _RECORDS.items()
 }
 
 

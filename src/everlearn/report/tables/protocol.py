@@ -50,6 +50,7 @@ def protocol_table(
     supervision: Mapping[str, str],
     gaps: Mapping[str, float] = _NONE,
     milestones: Sequence[int] = MILESTONES,
+    whole_runs: Sequence[Group] = (),
 ) -> Table:
     """Make one row per group that learned its tasks or was not tested for it.
 
@@ -57,7 +58,9 @@ def protocol_table(
         supervision: what each method is given, by name, as its record in METHODS says.
         gaps: stability gaps by label; a dash for other groups.
         milestones: numbers of tasks after which accuracy is shown.
+        whole_runs: longer runs of the same groups, for milestones that `groups` do not reach.
     """
+    longer = {group.label: group for group in whole_runs}
     head = [
         "method",
         *(f"after {tasks:,}" for tasks in milestones),
@@ -69,7 +72,7 @@ def protocol_table(
     rows = [
         [
             group.label,
-            *_milestone_cells(group, milestones),
+            *_milestone_cells(group, longer.get(group.label, group), milestones),
             *mean_cells(group, _COLUMNS),
             _gap_cell(gaps.get(group.label)),
             *mean_cells(group, _COSTS),
@@ -134,9 +137,16 @@ def format_seeds(values: Sequence[float]) -> str:
     return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
 
 
-def _milestone_cells(group: Group, milestones: Sequence[int]) -> list[str]:
+def _milestone_cells(group: Group, longer: Group, milestones: Sequence[int]) -> list[str]:
+    """Format the accuracies after milestones: of a group, or of its longer runs where it has none."""
     runs = [accuracy_by_tasks(run) for run in group.runs]
-    return [format_seeds([run[tasks] for run in runs if tasks in run]) for tasks in milestones]
+    long_runs = [accuracy_by_tasks(run) for run in longer.runs]
+    found = [
+        [run[tasks] for run in runs if tasks in run]
+        or [run[tasks] for run in long_runs if tasks in run]
+        for tasks in milestones
+    ]
+    return [format_seeds(values) for values in found]
 
 
 def _gap_cell(gap: float | None) -> str:

@@ -6,6 +6,8 @@ VENV := .venv
 PEERS := .venv-peers
 AVALANCHE := .venv-avalanche
 PYTEST := $(VENV)/bin/python -m pytest -n auto --dist worksteal
+# In one process, which reads the rows and draws the figures once.
+PYTEST_ROWS := $(VENV)/bin/python -m pytest -n 0 tests/results
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test test-slow check check-results bench avalanche docs
@@ -15,7 +17,7 @@ help:
 	@echo "make test           run the tests that a contributor needs"
 	@echo "make test-slow      run the tests that take minutes: protocols, statistics, kills, reproduction"
 	@echo "make check          check format, lint, types and imports; run the unit tests"
-	@echo "make check-results  check the committed rows and the published numbers"
+	@echo "make check-results  compute every published number from the committed rows again"
 	@echo "make bench          time the renderer beside other packages, in $(PEERS)"
 	@echo "make avalanche      train the toy stream with Avalanche's methods, in $(AVALANCHE), and ours"
 	@echo "make docs           build the documentation site into site/"
@@ -28,7 +30,7 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(PYTEST) -m "slow and not gpu" --ignore tests/results --durations=10
-	$(PYTEST) tests/results
+	$(PYTEST_ROWS)
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
@@ -38,7 +40,7 @@ check: $(VENV)/.installed
 	$(PYTEST) -m "not integration and not slow and not gpu" --ignore tests/results
 
 check-results: $(VENV)/.installed
-	$(PYTEST) tests/results
+	$(PYTEST_ROWS)
 
 bench: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/render.py --out results

@@ -2,8 +2,9 @@
 
     python benchmarks/fit.py --out results [--classes 1000] [--questions 1000]
 
-True maps get independent normal errors on each entry. Rows go to OUT/fit.jsonl: accuracy on images of
-known classes, and the average precision of telling images of unknown classes from them.
+True maps get independent normal errors on each entry. Images and exemplars have soft edges, or hard ones as
+the original package draws. Rows go to OUT/fit.jsonl: accuracy on images of known classes, and the average
+precision of telling images of unknown classes from them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from everlearn.methods.dcl import fit
 from everlearn.metrics import average_precision
 from everlearn.render.affine import transform_images
 from everlearn.render.benchmark import write_rows
+from everlearn.render.canvas import Canvas
 from everlearn.stream import Stream
 from everlearn.stream.named import STREAMS
 
@@ -46,13 +48,17 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=1000)
     asked = parser.parse_args()
     origin = provenance()
-    rows = [{**row, **origin} for row in measure(asked.classes, asked.questions)]
+    rows = [
+        {**row, **origin}
+        for edges in ("soft", "hard")
+        for row in measure(asked.classes, asked.questions, edges)
+    ]
     write_rows(asked.out / "fit.jsonl", rows)
 
 
-def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
+def measure(classes: int, questions: int, edges: str) -> Iterator[dict[str, Any]]:
     """Give a row for each error of maps, without fitting and with it."""
-    stream = class_by_class(STREAMS["paper"])
+    stream = class_by_class(STREAMS["paper"]).with_changes(canvas=Canvas(parity=edges == "hard"))
     memory = Exemplars(stream.canvas.shape)
     add_exemplars(memory, stream, range(classes), "cpu")
     known = ask(stream, classes, questions)
@@ -67,8 +73,8 @@ def measure(classes: int, questions: int) -> Iterator[dict[str, Any]]:
                 for part, one in zip((known, unknown), maps, strict=True)
             )
             row = {
-                "what": "nearest exemplars", "classes": classes, "size": stream.canvas.size,
-                "error_of_maps": error, "fitted": candidates, "questions": len(known.labels),
+                "what": "nearest exemplars", "edges": edges, "classes": classes,
+                "size": stream.canvas.size, "error_of_maps": error, "fitted": candidates, "questions": len(known.labels),
                 "accuracy": float((near.labels[:, 0] == known.labels).float().mean()),
                 "open_set_average_precision": average_precision(near.novelty, far.novelty),
             }  # fmt: skip

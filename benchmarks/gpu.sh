@@ -7,7 +7,8 @@
 #     sh benchmarks/gpu.sh experiments OUT NAME...    runs and measurements of `everlearn reproduce`
 #
 # Several processes share a card best through its sharing service (MPS), which is started for them. A run
-# that was stopped goes on when it is asked for again.
+# that was stopped goes on when it is asked for again. For a copy without git, write a build stamp first, in a
+# clean checkout: python -m everlearn.core.stamp
 set -e
 out=${2:?give a step (speed, alone, instance-stats, experiments) and a folder to write to}
 mkdir -p "$out/runs" "$out/logs"

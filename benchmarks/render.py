@@ -70,6 +70,14 @@ def parity() -> list[Row]:
              "value": float(np.mean(equal)), "aim": 1}]  # fmt: skip
 
 
+def parity_speed() -> list[Row]:
+    """Images a second of the parity mode."""
+    return [
+        {"what": "images/s, one core, grey uint8, parity", "size": size,
+         "value": bench.cpu_rate(size, 1, parity=True)} for size in SIZES
+    ]  # fmt: skip
+
+
 def two_cores(rounds: int = 5) -> list[Row]:
     """Speed on two cores over speed on one."""
     rows = []
@@ -165,9 +173,24 @@ def gpu_speed() -> list[Row]:
     return rows
 
 
+def gpu_parity() -> list[Row]:
+    """Images a second of the parity mode on the GPU, and pixels that differ from the CPU's."""
+    rows: list[Row] = []
+    for size, bar, aim in ((64, 10e6, 40e6), (128, 3e6, 10e6), (224, 1e6, 3e6)):
+        for dtype in ("float32", "uint8"):
+            rate = bench.gpu_rate(size, dtype=dtype, parity=True)
+            rows.append({"what": f"images/s, GPU, grey {dtype}, parity", "size": size,
+                         "value": rate, "bar": bar, "aim": aim})  # fmt: skip
+        rows.append({"what": "pixels that differ, GPU against CPU, 10000 parity images",
+                     "size": size, "value": bench.parity_difference("cuda", size=size),
+                     "bar": 0})  # fmt: skip
+    return rows
+
+
 CPU_PARTS = (
     against_peer,
     parity,
+    parity_speed,
     two_cores,
     outline_speed,
     oracle,
@@ -186,7 +209,7 @@ def main() -> None:
     bench.warm_up()
     source = provenance(bench.gpu_name())
     rows = []
-    for part in CPU_PARTS if options.device == "cpu" else (gpu_speed,):
+    for part in CPU_PARTS if options.device == "cpu" else (gpu_speed, gpu_parity):
         for row in part():
             print(row, flush=True)
             rows.append({**row, **source})

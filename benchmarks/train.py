@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from everlearn import Canvas, Stream, Task
 from everlearn.core.provenance import provenance
+from everlearn.evaluation.prefetch import TaskLoader
 from everlearn.methods import build
 from everlearn.nets import build_net
 from everlearn.render.benchmark import gpu_name, write_rows
@@ -83,7 +84,7 @@ def learner_rate(net: str, size: int, batch: int, device: str, tasks: int) -> fl
     def learn(task: Task) -> int:
         return sum(1 for _ in learner.learn(task))
 
-    return task_rate(stream, learn, batch, tasks)
+    return task_rate(stream, learn, batch, tasks, device)
 
 
 def plain_rate(net: str, size: int, batch: int, device: str, tasks: int, kind: str) -> float:
@@ -107,7 +108,7 @@ def plain_rate(net: str, size: int, batch: int, device: str, tasks: int, kind: s
             steps += 1
         return steps
 
-    return task_rate(stream, learn, batch, tasks)
+    return task_rate(stream, learn, batch, tasks, device)
 
 
 def plain_net(net: str, size: int) -> nn.Module:
@@ -121,14 +122,18 @@ def plain_net(net: str, size: int) -> nn.Module:
     return model
 
 
-def task_rate(stream: Stream, learn: Callable[[Task], int], batch: int, tasks: int) -> float:
-    """Images a second over some tasks, after others to warm up."""
+def task_rate(
+    stream: Stream, learn: Callable[[Task], int], batch: int, tasks: int, device: str
+) -> float:
+    """Images a second over some tasks, after others to warm up; tasks are prefetched, as in a run."""
     for index in range(WARM_UP_TASKS):
         learn(stream[index])
     wait()
     start, steps = time.perf_counter(), 0
-    for index in range(WARM_UP_TASKS, WARM_UP_TASKS + tasks):
-        steps += learn(stream[index])
+    loader = TaskLoader(stream, WARM_UP_TASKS, WARM_UP_TASKS + tasks, device)
+    for task in loader:
+        steps += learn(task)
+        loader.prefetch()
     wait()
     return steps * batch / (time.perf_counter() - start)
 

@@ -69,6 +69,21 @@ def test_examples_run(
     runpy.run_path(str(script))
 
 
+@pytest.mark.slow
+def test_the_example_of_the_readme_is_as_accurate_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "README.md").read_text()
+    promise = re.search(r"It prints ([\d.]+) or more for every task", text)
+    assert promise
+    monkeypatch.chdir(tmp_path)
+    Path("example.py").write_text(_program(text))
+    runpy.run_path("example.py")
+    printed = re.findall(r": ([\d.]+) correct", capsys.readouterr().out)
+    assert len(printed) == 5
+    assert min(map(float, printed)) >= float(promise[1])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_pictures_exist_and_are_small(page: Path) -> None:
     for name in _PICTURE.findall(page.read_text()):

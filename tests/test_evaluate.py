@@ -193,7 +193,7 @@ def test_evaluation_leaves_the_learner_unchanged(name: str) -> None:
 
     before = everything()
     training = net.training
-    list(evaluator.probe(1, 0))
+    list(evaluator._probe(1, 0))
     list(evaluator.after(1, STREAM[0], 0))
     assert all(torch.equal(a, b) for a, b in zip(before, everything(), strict=True))
     assert net.training == training
@@ -206,7 +206,9 @@ def test_probing_changes_no_later_row(name: str) -> None:
         rows = run(STREAM, build(name, STREAM, "cpu", **SMALL[name]), plan, tasks=2)
         return [row for row in rows if row["kind"] == "test"]
 
-    assert tests_of(Plan()) == tests_of(Plan(probe_every=3, within_task=True))
+    fewest = tests_of(Plan(diagonal_images=0))
+    assert fewest == tests_of(Plan())
+    assert fewest == tests_of(Plan(probe_every=3, within_task=True))
 
 
 def test_a_future_task_can_be_tested_among_its_classes() -> None:
@@ -276,6 +278,8 @@ def test_bytes_count_all_tensors_of_a_state() -> None:
         {"probe_images": 0},
         {"max_test_tasks": 0},
         {"one_shot": (1,)},
+        {"split": "train"},
+        {"diagonal_images": -1},
     ],
 )
 def test_a_bad_plan_is_refused(changes: dict[str, Any]) -> None:
@@ -344,7 +348,7 @@ def test_an_endless_stream_is_learned_for_so_many_tasks() -> None:
     learner = build("dcl", stream, "cpu", **SMALL["dcl"])
     rows = list(run(stream, learner, Plan(one_shot=(4,), open_set=True), tasks=2))
     assert [tested for _, tested in pairs(rows, "theta")] == [0, 2, 0, 1, 2]
-    assert {row["kind"] for row in rows[-6:]} == {"one-shot", "open-set", "task"}
+    assert {row["kind"] for row in rows[-8:]} == {"one-shot", "open-set", "diagonal", "task"}
 
 
 @pytest.mark.parametrize("scenario", ["class", "domain", "nic", "blurry", "recurring"])

@@ -36,7 +36,8 @@ def test_the_rows_of_a_run_have_the_keys_of_their_types() -> None:
     plan = Plan(within_task=True, all_classes_every=1, probe_every=5)
     types = {rows.kind_of(row_type): row_type for row_type in TYPES}
     found = list(run(stream, build("er", stream, "cpu", epochs=1), plan))
-    assert {row["kind"] for row in found} == {"test", "within_task", "all_classes", "probe", "task"}
+    kinds = {"test", "within_task", "diagonal", "all_classes", "probe", "task"}
+    assert {row["kind"] for row in found} == kinds
     for row in found:
         row_type = types[row["kind"]]
         assert row_type.__required_keys__ <= row.keys() <= get_type_hints(row_type).keys()
@@ -53,6 +54,14 @@ def test_the_rows_of_a_run_have_the_keys_of_their_types() -> None:
 def test_old_names_are_refused_with_the_new_ones(row: dict, old: str, new: str) -> None:
     with pytest.raises(ValueError, match=rf"a\.jsonl has rows with '{old}', .* '{new}'; rename it"):
         rows.check_names([{"kind": "test"}, row], "a.jsonl")
+
+
+def test_the_split_of_rows_is_test_unless_they_say_val() -> None:
+    test, val, task = {"kind": "test"}, {"kind": "probe", "split": "val"}, {"kind": "task"}
+    assert rows.split_of([], "a") == rows.split_of([test, task], "a") == "test"
+    assert rows.split_of([val, task], "a") == "val"
+    with pytest.raises(ValueError, match="a has rows of test images and of validation images"):
+        rows.split_of([test, val], "a")
 
 
 def test_a_row_without_a_kind_is_refused() -> None:

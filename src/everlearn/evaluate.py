@@ -50,6 +50,6 @@ def run(
         loader.prefetch()  # while a GPU still works through the steps
         mean_loss = check_losses(losses, task.index, step)
         with timer.evaluating():
-            yield from list(evaluator.after(step, task, last))
+            yield from list(evaluator.after(step, task, last, loader.next, bool(losses)))
         tested = plan.is_test_due(task.index, last)
         yield task_row(learner, task.index, step, len(losses), mean_loss, timer, tested)

@@ -31,6 +31,9 @@ class _RunRow(TypedDict):
     learned: Annotated[
         int, "index of the last task learned or being learned; -1 before any learning"
     ]
+    split: NotRequired[
+        Annotated[str, "val where validation images are evaluated instead of test images"]
+    ]
 
 
 class _CountRow(_RunRow):
@@ -49,6 +52,18 @@ class WithinTaskRow(_CountRow):
     """The same, with the answers restricted to the classes of the tested task."""
 
     kind: Literal["within_task"]
+
+
+class DiagonalRow(_CountRow):
+    """A task right after it is learned, or the next one right before, on a small fixed subset."""
+
+    kind: Literal["diagonal"]
+    classes: NotRequired[
+        Annotated[int, "of the next task: its classes, which the answers are restricted to"]
+    ]
+    answered: NotRequired[
+        Annotated[int, "of the next task: images for which the learner named one of them"]
+    ]
 
 
 class ProbeRow(_CountRow):
@@ -181,6 +196,7 @@ class OriginRow(TypedDict):
     runs: Annotated[dict[str, str], "SHA-256 of the done.json of each run it used, by folder"]
     commit: Annotated[str | None, "commit of the source"]
     dirty: Annotated[bool | None, "whether the source differed from that commit"]
+    source_digest: NotRequired[Annotated[str, "SHA-256 of the package's source"]]
     command: Annotated[str, "command line"]
     date: Annotated[str, "UTC"]
     python: Annotated[str, "version"]
@@ -260,6 +276,15 @@ class SeparabilityRow(TypedDict):
     ]
 
 
+class OpenSetCeilingRow(TypedDict):
+    """Novelty scores as of an open-set row, of images in canonical pose by their true maps."""
+
+    kind: Literal["open-set-ceiling"]
+    size: Annotated[int, "side of the images, in pixels"]
+    known: Annotated[list[float], "scores of images of known classes"]
+    unknown: Annotated[list[float], "scores of images of unknown classes"]
+
+
 class MillionRow(TypedDict):
     """One-shot classification with a memory of a million classes."""
 
@@ -334,6 +359,7 @@ class VariedLatentsRow(TypedDict):
 Row = (
     TestRow
     | WithinTaskRow
+    | DiagonalRow
     | ProbeRow
     | AllClassesRow
     | ThetaRow
@@ -353,6 +379,7 @@ MeasurementRow = (
     | CountRow
     | OverlapRow
     | SeparabilityRow
+    | OpenSetCeilingRow
     | MillionRow
     | EditRow
     | CrossingRow
@@ -390,6 +417,16 @@ def of_kind(rows: Iterable[Mapping[str, object]], row_type: type[Kind]) -> list[
     """Keep the rows of one kind, in their order: `of_kind(rows, TestRow)`."""
     kind = kind_of(row_type)
     return cast("list[Kind]", [row for row in rows if row["kind"] == kind])
+
+
+def split_of(rows: Iterable[Mapping[str, object]], place: str) -> str:
+    """Return the split that rows were made from: test or val; raise where they are mixed."""
+    found = sorted({str(row.get("split", "test")) for row in rows if row["kind"] != "task"})
+    if len(found) > 1:
+        raise ValueError(
+            f"{place} has rows of test images and of validation images; keep them apart"
+        )
+    return found[0] if found else "test"
 
 
 def check_names(rows: Iterable[Mapping[str, object]], place: object) -> None:

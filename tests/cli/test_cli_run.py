@@ -22,7 +22,7 @@ from PIL import Image
 
 from everlearn.cli.method_options import parse_methods
 from everlearn.cli.methods import option
-from everlearn.cli.options import PLAN_OPTIONS
+from everlearn.cli.options import PLAN_FIELDS, PLAN_OPTIONS
 from everlearn.cli.progress import RunProgress, show_progress
 from everlearn.cli.values import format_value, list_types, parse_value
 from everlearn.core.settings import describe_settings, list_settings
@@ -188,10 +188,25 @@ def test_every_setting_can_be_typed_at_its_usual_value(method):
 
 def test_the_options_of_exams_are_the_plan_s():
     words = describe_settings(Plan())
-    assert [name.replace("-", "_") for name in PLAN_OPTIONS] == [item.name for item in fields(Plan)]
-    for name, choice in PLAN_OPTIONS.items():
+    names = [PLAN_FIELDS.get(name, name.replace("-", "_")) for name in PLAN_OPTIONS]
+    assert names == [item.name for item in fields(Plan)]
+    for name, choice in zip(names, PLAN_OPTIONS.values(), strict=True):
         start = choice.help.split(";")[0].split(":")[0].rstrip(".").lower()
-        assert words[name.replace("-", "_")].startswith(start)
+        assert words[name].startswith(start)
+
+
+def test_a_run_can_be_evaluated_on_validation_images(tmp_path):
+    toy = ("run", "fine-tuning", "--preset", "toy", "--tasks", 2, "--device", "cpu")
+    assert call(*toy, "--eval-split", "val", "--out", tmp_path / "val")[0] == 0
+    assert {row["split"] for row in read_rows(tmp_path / "val")} == {"val"}
+    assert "unknown split 'train'; known: test, val" in complaint(*toy, "--eval-split", "train")
+
+
+def test_a_preset_s_tests_of_new_classes_are_left_out_on_validation_images(tmp_path):
+    folder = tmp_path / "val"
+    typed = ("--eval-split", "val", "--split", "0.8,0.1,0.1", *TINY[:-4], "--device", "cpu")
+    assert call("run", "dcl", *typed, "--out", folder)[0] == 0
+    assert settings_of(folder)["plan"]["one_shot"] == []
 
 
 WRONG = {

@@ -20,11 +20,8 @@ from everlearn.core.provenance import provenance
 
 CODE = "import json, sys; from everlearn.core.provenance import provenance as p; print(json.dumps(p()))"
 SOURCE = Path(everlearn.__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def _no_given_commit(monkeypatch):
-    monkeypatch.delenv("EVERLEARN_COMMIT", raising=False)
+MODULES = ["__init__.py", "core/__init__.py"]
+MODULES += [f"core/{name}.py" for name in ("files", "provenance", "source", "stamp", "version")]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -36,9 +33,19 @@ def git(folder: Path, *arguments: str) -> str:
 
 def run_provenance(source: Path, here: Path) -> dict:
     """Return the provenance that a copy of the package reports to a process in a folder."""
-    command = [sys.executable, "-c", CODE]
-    env = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    return json.loads(subprocess.run(command, cwd=here, env=env, capture_output=True).stdout)
+    return json.loads(run_python(source, here, "-c", CODE).stdout)
+
+
+def run_python(source: Path, here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with a copy of the package in a folder."""
+    env = {**os.environ, "PYTHONPATH": str(source)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=here, env=env, capture_output=True, text=True)
+
+
+def write_stamp(source: Path) -> subprocess.CompletedProcess[str]:
+    """Write the build stamp of a copy of the package."""
+    return run_python(source, source, "-m", "everlearn.core.stamp")
 
 
 @pytest.fixture
@@ -48,12 +55,20 @@ def checkout(tmp_path) -> Path:
         pytest.skip("needs git")
     package = tmp_path / "repository" / "everlearn"
     (package / "core").mkdir(parents=True)
-    for name in ("__init__.py", "core/__init__.py", "core/provenance.py", "core/version.py"):
+    for name in MODULES:
         shutil.copy(SOURCE / name, package / name)
     git(tmp_path, "init", "-q", "repository")
-    git(package, "add", ".")
+    (package.parent / ".gitignore").write_text("build_stamp.json\n__pycache__\n")
+    git(package.parent, "add", ".")
     git(package, "commit", "-qm", "first")
     return package.parent
+
+
+@pytest.fixture
+def copy(checkout, tmp_path) -> Path:
+    """A copy of a stamped checkout, without its git metadata."""
+    assert write_stamp(checkout).returncode == 0
+    return shutil.copytree(checkout, tmp_path / "copy", ignore=shutil.ignore_patterns(".git"))
 
 
 def test_versions_are_those_of_the_imported_packages():
@@ -114,9 +129,77 @@ def test_an_installed_package_ignores_the_repository_around_it(checkout):
     assert (found["commit"], found["dirty"]) == (None, None)
 
 
-def test_the_commit_can_be_given_by_environment_variable(monkeypatch):
-    monkeypatch.setenv("EVERLEARN_COMMIT", "abc")
-    found = provenance()
+def test_a_copy_without_git_has_the_commit_of_its_stamp(checkout, copy):
+    found = run_provenance(copy, copy)
+    assert (found["commit"], found["dirty"]) == (git(checkout, "rev-parse", "HEAD"), False)
+    assert found["source_digest"] == run_provenance(checkout, checkout)["source_digest"]
+
+
+@pytest.mark.parametrize("change", ["changed", "added", "removed", "renamed"])
+def test_a_copy_that_differs_from_its_stamp_is_dirty(copy, change):
+    module = copy / "everlearn/core/files.py"
+    match change:
+        case "changed":
+            module.write_text(module.read_text() + "#")
+        case "added":
+            module.with_name("more.py").touch()
+        case "removed":
+            module.unlink()
+        case "renamed":
+            module.rename(module.with_name("file.py"))
+    found = run_provenance(copy, copy)
+    assert (
+        found["commit"]
+        == json.loads((copy / "everlearn/core/build_stamp.json").read_text())["commit"]
+    )
+    assert found["dirty"] is True
+
+
+def test_caches_and_hidden_files_are_not_source(copy):
+    before = run_provenance(copy, copy)["source_digest"]
+    (copy / "everlearn/.editor").write_text("x")
+    (copy / "everlearn/__pycache__").mkdir(exist_ok=True)
+    (copy / "everlearn/__pycache__/f.cpython.nbi").write_text("x")
+    assert run_provenance(copy, copy)["source_digest"] == before
+
+
+def test_a_copy_without_stamp_has_no_commit(copy):
+    (copy / "everlearn/core/build_stamp.json").unlink()
+    found = run_provenance(copy, copy)
+    assert (found["commit"], found["dirty"]) == (None, None)
+    assert re.fullmatch("[0-9a-f]{64}", found["source_digest"])
+
+
+def test_git_comes_before_an_old_stamp(checkout):
+    write_stamp(checkout)
+    (checkout / "everlearn/new.py").touch()
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "second")
+    found = run_provenance(checkout, checkout)
+    assert (found["commit"], found["dirty"]) == (git(checkout, "rev-parse", "HEAD"), False)
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_stamp_is_refused_without_a_clean_checkout(checkout, changed):
+    if changed:
+        (checkout / "everlearn/new.py").touch()
+    else:
+        shutil.rmtree(checkout / ".git")
+    result = write_stamp(checkout)
+    assert result.returncode == 1
+    assert result.stderr.startswith("no stamp written: ")
+    assert result.stderr.count("\n") == 1
+    assert not (checkout / "everlearn/core/build_stamp.json").exists()
+
+
+def test_a_package_that_pip_installed_from_git_has_its_commit(copy):
+    (copy / "everlearn/core/build_stamp.json").unlink()
+    installed = copy / "everlearn-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: everlearn\nVersion: 1\n")
+    origin = {"url": "https://x/y.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    (installed / "direct_url.json").write_text(json.dumps(origin))
+    found = run_provenance(copy, copy)
     assert (found["commit"], found["dirty"]) == ("abc", None)
 
 

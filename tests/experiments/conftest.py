@@ -41,6 +41,18 @@ def write_run(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def write_seeds(write_run: Callable[..., Path]) -> Callable[..., None]:
+    """Return a function that writes the same rows for every seed of a trial."""
+
+    def write(trial: Trial, rows: Rows) -> None:
+        copied = list(rows)
+        for seed in trial.seeds:
+            write_run(trial, copied, seed)
+
+    return write
+
+
+@pytest.fixture
 def write_measurement(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes a measurement with given rows."""
 

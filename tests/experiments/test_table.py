@@ -112,7 +112,7 @@ def test_trials_of_the_same_name_differ_only_in_seeds(scale):
 @pytest.mark.parametrize("scale", [SMALL, PAPER])
 def test_labels_within_a_figure_are_unique(name, scale):
     trials = EXPERIMENTS[name].SETTINGS[scale].trials
-    called = [(trial.title, trial.stream.get("scenario"), trial.base) for trial in trials]
+    called = [(trial.title, str(trial.stream.get("scenario")), trial.base) for trial in trials]
     assert len(set(called)) == len(called)
 
 

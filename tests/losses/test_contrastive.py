@@ -75,6 +75,8 @@ def test_the_loss_of_two_orthogonal_classes_by_hand() -> None:
     plane, labels = torch.eye(2), torch.tensor([3, 8])
     # Each cosine to the exemplar of its class is 1, all others are 0: both terms are -1 / tau + log 1.
     assert float(contrastive_loss(plane, labels, plane, labels, 0.5)) == pytest.approx(-4.0)
+    first_only = contrastive_loss(plane, labels, plane, labels, 0.5, exemplar_weight=0.0)
+    assert float(first_only) == pytest.approx(-2.0)
 
 
 def test_the_norms_of_vectors_do_not_matter() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from everlearn.losses.distillation import distillation_loss, logit_distance
+from everlearn.losses.distillation import NOT_STORED, distillation_loss, logit_distance
 
 PAST = torch.tensor([True, True, False, True, False])
 
@@ -61,7 +61,7 @@ def test_extreme_logits_give_finite_gradients():
 def test_the_distance_of_logits_is_over_the_classes_that_each_image_knew():
     """2 and 4 differ by 2, 1 and 0 by 1: a mean of 2.5; the second image knows one class, 3 apart."""
     logits = torch.tensor([[2.0, 1.0, 9.0], [5.0, 6.0, 7.0]], requires_grad=True)
-    stored = torch.tensor([[4.0, 0.0, -torch.inf], [-torch.inf, 3.0, -torch.inf]])
+    stored = torch.tensor([[4.0, 0.0, NOT_STORED], [NOT_STORED, 3.0, NOT_STORED]])
     distance = logit_distance(logits, stored)
     assert distance.item() == (2.5 + 9.0) / 2
     distance.backward()
@@ -72,6 +72,8 @@ def test_the_distance_of_logits_is_over_the_classes_that_each_image_knew():
 
 def test_more_unknown_classes_do_not_change_the_distance_of_logits():
     logits, stored = draw(0), draw(1)
-    unknown = torch.full((6, 7), -torch.inf)
-    wider = logit_distance(torch.cat([logits, draw(2), draw(3)[:, :2]], 1), torch.cat([stored, unknown], 1))
+    unknown = torch.full((6, 7), NOT_STORED)
+    wider = logit_distance(
+        torch.cat([logits, draw(2), draw(3)[:, :2]], 1), torch.cat([stored, unknown], 1)
+    )
     torch.testing.assert_close(wider, logit_distance(logits, stored))

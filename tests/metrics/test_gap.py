@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from everlearn.metrics import NotMeasuredError, Series, mean_stability_gap, recovery, stability_gap
+from everlearn.metrics import (
+    NotMeasuredError,
+    Series,
+    first_step_share,
+    mean_stability_gap,
+    recovery,
+    regained,
+    stability_gap,
+    temporary_gap,
+)
 
 ENDS = {0: 20, 1: 60}
 
@@ -85,3 +94,63 @@ def test_a_mean_gap_needs_both_sides_of_a_switch(learned):
         mean_stability_gap({0: _learned(learned, [90, 60])})
     with pytest.raises(NotMeasuredError):
         mean_stability_gap({})
+
+
+# At the switches: 90 -> 60, 50 at the lowest, 80 at the end; 80 -> 70 -> 85. Lost: 0.4 and 0.1.
+FIRST = _learned([0, 0, 1, 1, 1, 2, 2], [40, 90, 60, 50, 80, 70, 85])
+# 70 -> 75 -> 65 -> 60. Lost: 0.1, none of it by the first step, none regained.
+SECOND = _learned([1, 1, 2, 2, 2], [10, 70, 75, 65, 60])
+
+
+def test_what_is_regained_by_the_end_of_a_task_by_hand():
+    assert regained({0: FIRST}) == pytest.approx((0.3 + 0.1) / (0.4 + 0.1))
+    assert regained({0: FIRST, 1: SECOND}) == pytest.approx(0.4 / 0.6)
+
+
+def test_the_share_of_the_first_step_by_hand():
+    assert first_step_share({0: FIRST, 1: SECOND}) == pytest.approx((0.3 + 0.1 + 0) / 0.6)
+
+
+def test_the_first_step_needs_probes_after_every_step():
+    sparse = FIRST._replace(step=2 * FIRST.step)
+    with pytest.raises(NotMeasuredError, match="probe_every=1"):
+        first_step_share({0: sparse})
+    assert regained({0: sparse}) == regained({0: FIRST})
+
+
+def test_shares_of_nothing_lost_are_refused():
+    rising = {0: _learned([0, 1, 1], [50, 50, 90])}
+    for metric in (regained, first_step_share):
+        with pytest.raises(NotMeasuredError, match="no accuracy on an earlier task was lost"):
+            metric(rising)
+    assert temporary_gap(rising, 1.0) == 0
+
+
+def test_a_gap_is_that_of_a_learner_that_learned_its_tasks_and_regains_them():
+    series = {0: FIRST, 1: SECOND}
+    assert temporary_gap(series, 0.9) == mean_stability_gap(series) == pytest.approx(0.6 / 3)
+    with pytest.raises(
+        NotMeasuredError, match=r"not learned: learning accuracy is 0\.890, below 0\.9"
+    ):
+        temporary_gap(series, 0.89)
+    with pytest.raises(NotMeasuredError, match="learning accuracy was not measured"):
+        temporary_gap(series, None)
+
+
+def test_forgetting_is_no_gap():
+    forgotten = {0: _learned([0, 1, 1, 2, 2], [100, 30, 0, 0, 0])}
+    assert regained(forgotten) == 0
+    with pytest.raises(NotMeasuredError, match="forgotten for good"):
+        temporary_gap(forgotten, 1.0)
+
+
+def test_a_small_loss_is_not_forgetting():
+    series = {0: _learned([0, 1, 1, 2], [100, 98, 98, 98])}  # 0.02 of 1.0 + 0.98 is lost
+    assert regained(series) == 0
+    assert temporary_gap(series, 1.0) == pytest.approx(0.01)
+
+
+def test_shares_need_both_sides_of_a_switch():
+    for metric in (regained, first_step_share):
+        with pytest.raises(NotMeasuredError, match="both before and while"):
+            metric({0: _learned([0, 0], [90, 60])})

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from everlearn.metrics import one_shot, share, summarise, wilson
+from everlearn.metrics import explain_missing, one_shot, share, summarise, wilson
 
 
 def _counts(kind: str, learned: int, tested: int, correct: int, step: int = 0) -> dict:
@@ -48,8 +48,11 @@ def _one_shot(mode: str, correct: int, total: int = 10) -> dict:
     }
 
 
-TESTS = [_counts("test", 0, 0, 90), _counts("test", 1, 0, 60), _counts("test", 1, 1, 80)]
-BEFORE = [_counts("test", -1, 0, 10), _counts("test", -1, 1, 10), _counts("test", 0, 1, 30)]
+TESTS = [_counts("test", 0, 0, 90), _counts("test", 1, 0, 60), _counts("test", 1, 1, 96)]
+BEFORE = [
+    *(_counts("test", -1, 0, 10), _counts("test", -1, 1, 10), _counts("test", 0, 1, 30)),
+    {**_counts("diagonal", 0, 1, 30), "classes": 10, "answered": 100},
+]
 WITHIN = [
     *(_counts("within_task", 0, 0, 10), _counts("within_task", 1, 0, 92)),
     _counts("within_task", 1, 1, 98),
@@ -63,17 +66,17 @@ COSTS = [_task(0, 1), _task(1, 3)]
 
 def test_the_summary_of_a_complete_run():
     line = summarise([*TESTS, *BEFORE, *PROBES, *WITHIN], COSTS)
-    low, high = wilson(140, 200)
+    low, high = wilson(156, 200)
     assert line == {
         "tasks": 2,
-        "average_accuracy": pytest.approx(0.7),
+        "average_accuracy": pytest.approx(0.78),
         "accuracy_low": pytest.approx(float(low)),
         "accuracy_high": pytest.approx(float(high)),
-        "learning_accuracy": pytest.approx(0.85),
+        "learning_accuracy": pytest.approx(0.93),
         "forgetting": pytest.approx(0.3),
         "backward_transfer": pytest.approx(-0.3),
         "forward_transfer": pytest.approx(0.2),
-        "stream_average": pytest.approx((0.9 + 0.7) / 2),
+        "stream_average": pytest.approx((0.9 + 0.78) / 2),
         "within_task_accuracy": pytest.approx(0.95),
         "all_classes_accuracy": None,
         "all_classes_average": None,
@@ -82,6 +85,8 @@ def test_the_summary_of_a_complete_run():
         "min_accuracy": pytest.approx(0.2),
         "worst_case_accuracy": pytest.approx(0.4),
         "stability_gap": pytest.approx(0.8 - 0.2),
+        "gap_regained": pytest.approx((0.5 - 0.2) / (0.8 - 0.2)),
+        "gap_first_step": 1,
         "windowed_forgetting_10": pytest.approx((0.6 + 0) / 2),
         "windowed_plasticity_10": pytest.approx((0.3 + 0) / 2),
         "learning_curve_area_10": pytest.approx((0.8 + 0.6) / 2),
@@ -97,7 +102,7 @@ def test_the_summary_of_a_complete_run():
 
 def test_what_was_not_measured_is_none():
     line = summarise(TESTS, [])
-    assert line["average_accuracy"] == pytest.approx(0.7)
+    assert line["average_accuracy"] == pytest.approx(0.78)
     for name in (
         "forward_transfer",
         "min_accuracy",
@@ -107,6 +112,25 @@ def test_what_was_not_measured_is_none():
         "bytes",
     ):
         assert line[name] is None
+
+
+def test_each_missing_number_has_its_reason():
+    sparse = [_counts("test", 1, 0, 60), _counts("test", 1, 1, 96)]
+    reasons = explain_missing([*sparse, *PROBES])
+    for name in ("learning_accuracy", "forgetting", "backward_transfer"):
+        assert reasons[name].startswith("1 of 2 tasks were not tested right after")
+    assert "diagonal_images" in reasons["forward_transfer"]
+    assert "learning accuracy was not measured" in reasons["stability_gap"]
+    assert "no task row" in reasons["seconds"]
+    missing = {name for name, value in summarise([*sparse, *PROBES]).items() if value is None}
+    assert reasons.keys() == missing
+
+
+def test_a_gap_of_tasks_that_were_not_learned_is_missing():
+    weak = [*TESTS[:2], _counts("test", 1, 1, 50)]
+    assert summarise([*weak, *PROBES])["stability_gap"] is None
+    reason = explain_missing([*weak, *PROBES])["stability_gap"]
+    assert reason == "the tasks were not learned: learning accuracy is 0.700, below 0.9"
 
 
 def test_a_run_without_rows_has_a_summary_too():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from everlearn import Stream
-from everlearn.factors import canonical_factors, random_factors
+from everlearn.factors import random_factors
 from everlearn.render import Canvas, render
 from everlearn.shapes import outlines
 
@@ -62,9 +62,3 @@ def test_a_stream_gives_the_same_batches_on_both_devices():
         assert (on_cpu.labels == on_gpu.labels.cpu()).all()
         assert (on_cpu.theta == on_gpu.theta.cpu()).all()
         assert (on_cpu.images - on_gpu.images.cpu()).abs().max() <= 2 / 255 + 1e-6
-
-
-def test_parity_images_are_equal_on_both_devices():
-    shapes, canvas = outlines(0, [0, 1]), Canvas(parity=True)
-    on_gpu = render(shapes, canonical_factors(2), canvas, "cuda").cpu().numpy()
-    assert (on_gpu == render(shapes, canonical_factors(2), canvas)).all()

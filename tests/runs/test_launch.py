@@ -60,6 +60,7 @@ def test_a_run_keeps_its_rows_costs_settings_and_summary(whole: Path) -> None:
         "probe",
         "test",
         "within_task",
+        "diagonal",
         "theta",
         "one-shot",
         "open-set",
@@ -256,6 +257,18 @@ def test_ensure_accepts_a_run_that_is_older_than_an_evaluation(whole: Path, tmp_
     assert ensure(folder) is None
     with pytest.raises(ValueError, match="another run"):
         ensure(folder, replace(PLAN, all_classes_every=1))
+
+
+@pytest.mark.parametrize("images", [0, 200])
+def test_ensure_accepts_a_run_that_is_older_than_diagonal_rows(
+    whole: Path, tmp_path: Path, images: int
+) -> None:
+    plan = dict(Run.open(whole).settings["plan"])
+    del plan["diagonal_images"]
+    older = copy(whole, tmp_path / "run", plan=plan)
+    assert ensure(older, replace(PLAN, diagonal_images=images)) is None
+    with pytest.raises(ValueError, match="another run"):
+        ensure(whole, replace(PLAN, diagonal_images=7))
 
 
 def test_ensure_refuses_an_older_run_where_a_newer_setting_is_changed(

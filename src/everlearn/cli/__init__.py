@@ -22,6 +22,8 @@ from everlearn.cli.report import report
 from everlearn.cli.reproduce import reproduce
 from everlearn.cli.run import resume
 from everlearn.cli.run import run as learn
+from everlearn.cli.tune import tune
+from everlearn.cli.verify import verify
 from everlearn.core.version import __version__
 
 BAD_INPUT, STOPPED = 2, 130
@@ -40,7 +42,9 @@ app.command(context_settings=_FREE)(learn)
 app.command()(resume)
 app.command(context_settings=_FREE)(compare)
 app.command()(reproduce)
+app.command()(tune)
 app.command()(report)
+app.command()(verify)
 app.command()(methods)
 app.command()(pretrain)
 app.command()(latents)
@@ -70,7 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 when all went well, 2 for bad input, 130 when stopped by hand."""
+    """Run the command line and return its exit code.
+
+    0 when all went well, 1 when a repeated run differs, 2 for bad input, 130 when stopped by hand.
+    """
     try:
         code = app(args=arguments, prog_name="everlearn", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

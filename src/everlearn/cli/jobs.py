@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from everlearn.cli.options import PLAN_FIELDS
 from everlearn.cli.progress import show_progress
 from everlearn.cli.stream_options import StreamOptions, build_stream
 from everlearn.cli.values import list_types, parse_value
@@ -75,7 +76,7 @@ def make_job(
         folder=folder or Path("out", "runs", f"{method}-{request.preset}-seed{stream.seed}"),
         method=method,
         stream=stream,
-        plan=change_plan(_fit_plan(preset.plan, stream), request.plan_options),
+        plan=change_plan(_fit_plan(preset.plan, stream, request), request.plan_options),
         device=request.device,
         save_seconds=request.save_seconds,
         settings={**preset.settings_of(method), **settings},
@@ -84,12 +85,15 @@ def make_job(
     )
 
 
-def _fit_plan(plan: Plan, stream: TaskStream) -> Plan:
-    """Return a preset's plan without the evaluations that need new classes, which only sprites have."""
+def _fit_plan(plan: Plan, stream: TaskStream, request: RunRequest) -> Plan:
+    """Return a preset's plan without the evaluations of new classes, where there are none to use.
+
+    Only sprites have new classes, and their images are test images.
+    """
     from everlearn.stream import Stream
 
-    sprites = isinstance(stream, Stream)
-    return plan if sprites else replace(plan, one_shot=(), open_set=False)
+    new_classes = isinstance(stream, Stream) and request.plan_options["eval-split"] != "val"
+    return plan if new_classes else replace(plan, one_shot=(), open_set=False)
 
 
 def change_plan(plan: Plan, options: StreamOptions) -> Plan:
@@ -98,7 +102,7 @@ def change_plan(plan: Plan, options: StreamOptions) -> Plan:
     changes = {}
     for option, text in options.items():
         if text is not None:
-            field = option.replace("-", "_")
+            field = PLAN_FIELDS.get(option, option.replace("-", "_"))
             changes[field] = parse_value(text, types[field], f"--{option}")
     return replace(plan, **changes)
 

@@ -51,6 +51,7 @@ STREAM_OPTIONS = {
 
 # The help texts of everlearn.evaluation.Plan, which would load torch.
 PLAN_OPTIONS = {
+    "eval-split": Option(str, "", "Images to evaluate on: test, or val to choose settings."),
     "every": Option(str, "", "Test after every so many tasks, and after the last."),
     "max-test-tasks": Option(
         str, "", "Test at most so many of the tasks learned, evenly spread; none: all."
@@ -70,6 +71,11 @@ PLAN_OPTIONS = {
         str,
         "",
         "Test on all classes, seen or not, after every so many tasks and after the last; 0: never.",
+    ),
+    "diagonal-images": Option(
+        str,
+        "",
+        "Test each task right after it is learned, and the next one before, on so many images; 0: never.",
     ),
     "theta": Option(
         bool, "theta", "Measure the errors of predicted affine maps, if the learner has any."
@@ -104,6 +110,9 @@ PLAN_OPTIONS = {
         bool, "no-disentanglement", "Measure the disentanglement of the codes after every task."
     ),
 }
+
+# Options with another name than their setting of the plan: --split is the stream's.
+PLAN_FIELDS = {"eval-split": "split"}
 
 
 def with_stream(command: Command) -> Command:

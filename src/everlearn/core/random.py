@@ -51,6 +51,7 @@ class Purpose(IntEnum):
     ENVIRONMENTS = 21
     VASE = 22
     PROBES = 23
+    EDGES = 24
 
 
 def check_seed(seed: int) -> int:

@@ -46,7 +46,7 @@ class CodeEvaluator:
         self.plan = plan
         self.tasks = tasks
         self._environments = Environments(
-            stream, plan.code_train_images, plan.code_test_images, learner.device
+            stream, plan.code_train_images, plan.code_test_images, learner.device, plan.split
         )
         self._probes: tuple[ProbeShape, Probes] | None = None
 

@@ -41,7 +41,7 @@ def yields_finite_losses(make: LearnerFactory, stream: TaskStream) -> None:
 
 
 def predicts_seen_classes(make: LearnerFactory, stream: TaskStream) -> None:
-    """Predictions are -1 before learning, then seen classes, or those given as `among`."""
+    """Predictions are -1 before learning, then seen classes, or those given as `among`, seen or not."""
     learner = make(stream)
     images = _test_images(stream[0], learner.device)
     before = learner.predict(images)
@@ -60,6 +60,12 @@ def predicts_seen_classes(make: LearnerFactory, stream: TaskStream) -> None:
     among = list(stream[1].classes)[:2]
     found = _classes(learner.predict(images, among))
     _expect(found <= set(among), f"predictions should be among {among}, found {found}")
+    unseen = list(stream[2].classes)
+    found = _classes(learner.predict(images, unseen))
+    _expect(
+        found <= {*unseen, -1},
+        f"predictions among the unseen classes {unseen} should be these or -1, found {found}",
+    )
 
 
 def predicting_changes_nothing(make: LearnerFactory, stream: TaskStream) -> None:

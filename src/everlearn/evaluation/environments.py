@@ -86,18 +86,25 @@ class Environments:
     """The environments of a stream on a device, kept once they are made."""
 
     def __init__(
-        self, stream: TaskStream, train_images: int, test_images: int, device: str
+        self,
+        stream: TaskStream,
+        train_images: int,
+        test_images: int,
+        device: str,
+        split: str = "test",
     ) -> None:
         """Make none yet.
 
         Args:
             train_images: to train probes on, at most, of one environment.
             test_images: to test them on, at most.
+            split: which images are tested on: test or val.
         """
         self._stream = stream
         self._train_images = train_images
         self._test_images = test_images
         self._device = device
+        self._split = split
         self._kept: dict[int, Environment] = {}
 
     def of_tasks(self, tasks: list[int]) -> list[Environment]:
@@ -109,10 +116,11 @@ class Environments:
         return [each for each in kept if len(each.train.rows) and len(each.test.rows)]
 
     def _make(self, task: Task) -> Environment:
-        classes = np.unique(np.concatenate([task.train.labels, task.test.labels]))
+        tested = task.split(self._split)
+        classes = np.unique(np.concatenate([task.train.labels, tested.labels]))
         train = _sample(task, task.train, self._train_images, _TRAIN_SUBSTREAM, self._device)
-        test = _sample(task, task.test, self._test_images, _TEST_SUBSTREAM, self._device)
-        described = _sample(task, task.test, _FACTOR_IMAGES, _FACTOR_SUBSTREAM, self._device)
+        test = _sample(task, tested, self._test_images, _TEST_SUBSTREAM, self._device)
+        described = _sample(task, tested, _FACTOR_IMAGES, _FACTOR_SUBSTREAM, self._device)
         return Environment(task, classes, train, test, described, *_range(task.train))
 
 

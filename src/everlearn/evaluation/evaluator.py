@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Literal, cast
 
 from everlearn.core.validate import check_int
 from everlearn.evaluation.all_classes import AllClassesTest
 from everlearn.evaluation.codes import CodeEvaluator, check_codes
+from everlearn.evaluation.diagonal import DiagonalTest
 from everlearn.evaluation.one_shot import FACTORS, class_by_class, one_shot
 from everlearn.evaluation.open_set import open_set
 from everlearn.evaluation.plan import MAX_COUNT, Plan
@@ -16,6 +18,8 @@ from everlearn.evaluation.test_sets import TestSet, TestSets
 from everlearn.learner import HasMemory, Learner, PredictsTheta
 from everlearn.rows import Row
 from everlearn.stream import Stream, Task, TaskStream
+
+_TASKS_TO_SEARCH = 10  # for validation images: a task of a blurry stream may have none
 
 
 class Evaluator:
@@ -36,34 +40,69 @@ class Evaluator:
         self.learner = learner
         self.plan = plan
         self.tasks = tasks
-        self._tests = TestSets(stream, plan.test_images_per_task, learner.device)
-        self._probes = TestSets(stream, plan.probe_images, learner.device)
-        self._all_classes = AllClassesTest(stream, learner.device)
+        self._tests = TestSets(stream, plan.test_images_per_task, learner.device, plan.split)
+        self._probes = TestSets(stream, plan.probe_images, learner.device, plan.split)
+        self._all_classes = AllClassesTest(stream, learner.device, plan.split)
+        self._diagonal = DiagonalTest(stream, plan, learner.device)
         self._codes = CodeEvaluator(stream, learner, plan, tasks)
         self._never_learned: TestSet | None = None
 
     def before(self) -> Iterator[Row]:
         """Evaluate the untrained learner, if the plan says so."""
-        yield from self._test(0, -1)
-        if self.plan.probe_every:
-            yield from self.probe(0, -1)
-        if self.plan.code_probe_every:
-            yield from self._codes.probe(0, -1)
+        return self._name_split(self._before())
 
     def during(self, step: int, learned: int) -> Iterator[Row]:
         """Run the probes that are due after a step of task `learned`."""
+        return self._name_split(self._during(step, learned))
+
+    def after(
+        self,
+        step: int,
+        task: Task,
+        last: int,
+        upcoming: Task | None = None,
+        trained: bool = True,
+    ) -> Iterator[Row]:
+        """Run the evaluations that are due after a task.
+
+        Args:
+            last: the last task of the run.
+            upcoming: the task after `task`, if it is already made.
+            trained: whether the learner took a step; joint training waits for several tasks, and has
+                not learned the task until then.
+        """
+        rows = self._after(step, task, last)
+        if self.plan.diagonal_images and trained:
+            diagonal = self._diagonal.rows(self.learner, step, task, upcoming)
+            rows = chain(rows, diagonal)
+        return self._name_split(rows)
+
+    def _name_split(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Mark rows that were made from validation images."""
+        for row in rows:
+            if self.plan.split == "val":
+                row["split"] = "val"
+            yield row
+
+    def _before(self) -> Iterator[Row]:
+        yield from self._test(0, -1)
+        if self.plan.probe_every:
+            yield from self._probe(0, -1)
+        if self.plan.code_probe_every:
+            yield from self._codes.probe(0, -1)
+
+    def _during(self, step: int, learned: int) -> Iterator[Row]:
         if self.plan.probe_every and step % self.plan.probe_every == 0:
-            yield from self.probe(step, learned)
+            yield from self._probe(step, learned)
         if self.plan.code_probe_every and step % self.plan.code_probe_every == 0:
             yield from self._codes.probe(step, learned)
 
-    def probe(self, step: int, learned: int) -> Iterator[Row]:
+    def _probe(self, step: int, learned: int) -> Iterator[Row]:
         """Test on a few images of every task seen, while task `learned` is learned."""
         scores = score(self.learner, self._probes.groups(range(max(1, learned + 1))))
         return (_row("probe", step, learned, result) for result in scores)
 
-    def after(self, step: int, task: Task, last: int) -> Iterator[Row]:
-        """Run the evaluations that are due after a task; `last` is the last task of the run."""
+    def _after(self, step: int, task: Task, last: int) -> Iterator[Row]:
         self._tests.add(task)
         if self.plan.is_test_due(task.index, last):
             yield from self._test(step, task.index)
@@ -135,7 +174,9 @@ def check_plan(stream: TaskStream, plan: Plan) -> None:
         raise ValueError(
             "one_shot and open_set need new classes, which only a stream of sprites has"
         )
-    if isinstance(stream, Stream) and not stream.split[2]:
+    if plan.split == "val":
+        _check_validation(stream, plan)
+    elif isinstance(stream, Stream) and not stream.split[2]:
         names = ("all_classes_every", "one_shot", "open_set")
         requested = [name for name in names if getattr(plan, name)]
         if requested:
@@ -143,6 +184,28 @@ def check_plan(stream: TaskStream, plan: Plan) -> None:
                 f"{', '.join(requested)} need test images, and the split {stream.split} has none; "
                 "leave some for testing"
             )
+
+
+def _check_validation(stream: TaskStream, plan: Plan) -> None:
+    """Raise where a plan on validation images needs what they cannot give."""
+    if plan.one_shot or plan.open_set:
+        raise ValueError(
+            "one_shot and open_set use test images, and split='val' is there to leave them alone; "
+            "set one_shot=() and open_set=False, or split='test'"
+        )
+    if not _has_validation(stream):
+        raise ValueError(
+            "split='val' needs validation images, and this stream has none; give it some, as with "
+            "split=(0.96, 0.024, 0.016) for shapes or val_share=0.1 for a data set, or set split='test'"
+        )
+
+
+def _has_validation(stream: TaskStream) -> bool:
+    """Whether the stream of sprites keeps validation images, or the first tasks of another have any."""
+    if isinstance(stream, Stream):
+        return stream.split[1] > 0
+    tasks = _TASKS_TO_SEARCH if stream.tasks is None else min(stream.tasks, _TASKS_TO_SEARCH)
+    return any(len(stream[index].val) for index in range(tasks))
 
 
 def first_unseen_task(stream: Stream, tasks: int) -> int:

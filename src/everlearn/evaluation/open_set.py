@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from everlearn.evaluation.one_shot import (
     QueryBatch,
@@ -14,9 +14,12 @@ from everlearn.evaluation.one_shot import (
 )
 from everlearn.evaluation.plan import spread
 from everlearn.learner import HasMemory
-from everlearn.memory import Exemplars
-from everlearn.rows import OpenSetRow
+from everlearn.memory import Exemplars, SearchResult
+from everlearn.render.affine import transform_images
+from everlearn.rows import OpenSetCeilingRow, OpenSetRow
 from everlearn.stream import Stream, Task
+
+Search = Callable[[QueryBatch], SearchResult]  # the two nearest exemplars of each image
 
 
 def open_set(
@@ -40,9 +43,13 @@ def open_set(
     memory = learner.memory.subset(chosen)
     device = str(memory.device)
     batches = known_queries(stream, chosen, max(1, max_images // len(chosen)), device)
-    known, correct = _match(learner, memory, batches)
+
+    def search(batch: QueryBatch) -> SearchResult:
+        return learner.match(batch.images, memory, 2)
+
+    known, correct = _match(search, batches)
     batches = query_batches(new_classes(stream, learner), len(chosen), len(known), device)
-    unknown, _ = _match(learner, memory, batches)
+    unknown, _ = _match(search, batches)
     count = min(len(known), len(unknown))
     kept = spread(len(known), count)
     return {
@@ -53,6 +60,31 @@ def open_set(
         "step": step,
         "learned": learned,
     }
+
+
+def open_set_ceiling(
+    stream: Stream, device: str, classes: int = 1000, max_images: int = 2000
+) -> OpenSetCeilingRow:
+    """Score images as `open_set` does, in canonical pose by their true maps: what a perfect net reaches.
+
+    Args:
+        classes: how many known classes of a finite stream, evenly spread, and how many new ones.
+        max_images: of known and of new classes, each.
+    """
+    ids = stream.class_ids
+    chosen = [ids[place] for place in spread(len(ids), classes)]
+    memory = Exemplars(stream.canvas.shape, device)
+    memory.add(chosen, stream.exemplars(chosen, device).images)
+    new = class_by_class(stream).with_changes(first_class=ids[-1] + 1)
+
+    def search(batch: QueryBatch) -> SearchResult:
+        return memory.search(transform_images(batch.images, batch.theta), 2)
+
+    images_per_class = max(1, max_images // len(chosen))
+    known, _ = _match(search, known_queries(stream, chosen, images_per_class, device))
+    unknown, _ = _match(search, query_batches(new, len(chosen), len(known), device))
+    size = stream.canvas.size
+    return {"kind": "open-set-ceiling", "size": size, "known": known, "unknown": unknown}
 
 
 def known_queries(
@@ -74,14 +106,12 @@ def _rows(task: Task, chosen: set[int], images_per_class: int) -> list[int]:
     return [int(row) for c in classes for row in (labels == c).nonzero()[0][:images_per_class]]
 
 
-def _match(
-    learner: HasMemory, memory: Exemplars, batches: Iterable[QueryBatch]
-) -> tuple[list[float], list[int]]:
+def _match(search: Search, batches: Iterable[QueryBatch]) -> tuple[list[float], list[int]]:
     """Return the novelty of images, and whether each was classified correctly."""
     novelty: list[float] = []
     correct: list[int] = []
     for batch in batches:
-        found = learner.match(batch.images, memory, 2)
+        found = search(batch)
         novelty += [round(value, 7) for value in found.novelty.tolist()]
         correct += (found.labels[:, 0] == batch.labels).int().tolist()
     return novelty, correct

@@ -12,12 +12,14 @@ from everlearn.core.settings import change_settings, setting
 from everlearn.core.validate import check_int
 
 MAX_COUNT = 2**40
+SPLITS = ("test", "val")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is measured in a run, and when."""
 
+    split: str = setting("test", "images to evaluate on: test, or val to choose settings")
     every: int = setting(1, "test after every so many tasks, and after the last")
     max_test_tasks: int | None = setting(
         None, "test at most so many of the tasks learned, evenly spread; none: all"
@@ -34,6 +36,10 @@ class Plan:
     all_classes_every: int = setting(
         0,
         "test on all classes, seen or not, after every so many tasks and after the last; 0: never",
+    )
+    diagonal_images: int = setting(
+        200,
+        "test each task right after it is learned, and the next one before, on so many images; 0: never",
     )
     theta: bool = setting(
         True, "measure the errors of predicted affine maps, if the learner has any"
@@ -65,10 +71,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Check every setting."""
+        if self.split not in SPLITS:
+            raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
         for name in ("every", "probe_images", "code_train_images", "code_test_images"):
             check_int(getattr(self, name), name, 1, MAX_COUNT)
         check_int(self.future_tasks, "future_tasks", 0, MAX_COUNT)
-        for name in ("all_classes_every", "probe_every", "code_probe_every"):
+        for name in ("all_classes_every", "diagonal_images", "probe_every", "code_probe_every"):
             check_int(getattr(self, name), name, 0, MAX_COUNT, " (0: never)")
         for name in ("max_test_tasks", "test_images_per_task"):
             if getattr(self, name) is not None:

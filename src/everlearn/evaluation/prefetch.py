@@ -9,7 +9,11 @@ from everlearn.training.cuda import side_stream
 
 
 class TaskLoader:
-    """Iterates over the tasks of a run; `prefetch` prepares the next one."""
+    """Iterates over the tasks of a run; `prefetch` prepares the next one.
+
+    Attributes:
+        next: the task after the current one once it is prepared; None at the end of the run.
+    """
 
     def __init__(self, stream: TaskStream, start: int, end: int | None, device: str) -> None:
         """Prepare nothing yet.
@@ -21,13 +25,13 @@ class TaskLoader:
         self._index = start
         self._end = end
         self._device = device
-        self._next: Task | None = None
+        self.next: Task | None = None
 
     def __iter__(self) -> Iterator[Task]:
         """Yield each task, prepared by `prefetch` or made on demand."""
         while self._end is None or self._index < self._end:
-            task = self._stream[self._index] if self._next is None else self._next
-            self._next = None
+            task = self._stream[self._index] if self.next is None else self.next
+            self.next = None
             yield task
             self._index += 1
 
@@ -35,6 +39,4 @@ class TaskLoader:
         """Make the next task on the device, in a stream beside the one that learns."""
         following = self._index + 1
         with side_stream(self._device):
-            self._next = (
-                None if following == self._end else self._stream[following].to(self._device)
-            )
+            self.next = None if following == self._end else self._stream[following].to(self._device)

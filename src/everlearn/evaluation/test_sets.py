@@ -49,15 +49,19 @@ class TestSet(NamedTuple):
 class TestSets:
     """The test sets of a stream's tasks on a device; the last few thousand are kept."""
 
-    def __init__(self, stream: TaskStream, max_images: int | None, device: str) -> None:
+    def __init__(
+        self, stream: TaskStream, max_images: int | None, device: str, split: str = "test"
+    ) -> None:
         """Keep nothing yet.
 
         Args:
             max_images: the largest number of images per task; None for all.
+            split: which images: test or val.
         """
         self.stream = stream
         self._max_images = max_images
         self._device = device
+        self._split = split
         self._kept: OrderedDict[int, TestSet] = OrderedDict()
         self._group_size = images_at_once(stream)
 
@@ -67,7 +71,7 @@ class TestSets:
 
     def add(self, task: Task) -> TestSet:
         """Make the test set of a task that is already made, and keep it."""
-        test_set = make_test_set(task, self._max_images, self._device)
+        test_set = make_test_set(task, self._max_images, self._device, self._split)
         self._kept[task.index] = test_set
         while len(self._kept) > _MAX_KEPT:
             self._kept.popitem(last=False)
@@ -107,9 +111,9 @@ def draw_rows(split: Split, rows: Ints, device: str) -> Callable[[], Tensor]:
     return lambda: draw(placed)
 
 
-def make_test_set(task: Task, max_images: int | None, device: str) -> TestSet:
-    """Choose test images of a task, evenly spread."""
-    test = task.test
+def make_test_set(task: Task, max_images: int | None, device: str, split: str = "test") -> TestSet:
+    """Choose test images of a task, evenly spread; or validation images."""
+    test = task.split(split)
     rows = np.array(spread(len(test), max_images), np.int64)
     labels = torch.from_numpy(test.labels[rows]).to(device)
     theta = None

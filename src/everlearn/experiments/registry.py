@@ -27,6 +27,7 @@ _MODULES = {
     "fig10": "dcl.fig10_mistakes",
     "figA1": "dcl.figa1_agem",
     "figA2": "dcl.figa2_der",
+    "dcl-ablations": "dcl.ablations",
     "continuous": "beyond.continuous",
     "stability": "beyond.stability",
     "separability": "beyond.separability",
@@ -94,5 +95,5 @@ def find_experiment(name: str) -> Experiment:
 def result_names(experiment: Experiment, scale: str) -> set[str]:
     """Return the names of the runs and measurements of an experiment, which `--only` accepts."""
     trials = at_scale(experiment.SETTINGS, scale).trials
-    runs = {trial.folder(seed) for trial in trials for seed in trial.seeds}
+    runs = {trial.folder(seed) for trial in trials for seed in trial.seeds_at(scale)}
     return runs | set(getattr(experiment, "MEASUREMENTS", ()))

@@ -14,13 +14,15 @@ def contrastive_loss(
     classes: Tensor,
     temperature: float,
     negatives: Tensor | None = None,
+    exemplar_weight: float = 1.0,
 ) -> Tensor:
-    """Mean over images of l1 + l2, with one exemplar per class and every image's class among them.
+    """Mean over images of l1 + weight * l2, with one exemplar per class and every image's class among them.
 
     Args:
         images: embeddings (B, D), not normalised, of the classes `labels` (B,).
         exemplars: embeddings (C, D) of the classes `classes` (C,), all different.
         negatives: embeddings (K, D) of exemplars of further classes.
+        exemplar_weight: of l2, which repels exemplars from each other; the paper has 1.
     """
     z = normalize(images)
     e = normalize(exemplars)
@@ -29,7 +31,7 @@ def contrastive_loss(
     positive = (z @ e.T * same_class).sum(1)
     image_term = _term(positive, z, labels, extra, temperature)
     exemplar_term = _term(torch.ones_like(e[:, 0]), e, classes, extra, temperature)
-    return (image_term + same_class @ exemplar_term).mean()
+    return (image_term + exemplar_weight * (same_class @ exemplar_term)).mean()
 
 
 def _term(

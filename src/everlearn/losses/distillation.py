@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
+# The least float32: minus infinity would look like a learner that diverged.
+NOT_STORED = torch.finfo(torch.float32).min
+
 
 def distillation_loss(logits: Tensor, teacher: Tensor, among: Tensor, temperature: float) -> Tensor:
     """Mean over images of KL(teacher || student) over some classes, at a temperature.
@@ -27,8 +30,9 @@ def logit_distance(logits: Tensor, stored: Tensor) -> Tensor:
 
     Args:
         logits: (B, classes).
-        stored: (B, classes), -inf for classes that were not known then; at least one of each image was.
+        stored: (B, classes), NOT_STORED for classes that were not known then; at least one of each image
+            was.
     """
-    known = stored != -torch.inf
+    known = stored != NOT_STORED
     squares = torch.where(known, logits - stored, 0.0).square()
     return (squares.sum(1) / known.sum(1)).mean().float()

@@ -90,9 +90,7 @@ class BIR:
         self.model = Classifier(net, classes, device)
         self.teacher = deepcopy(net).requires_grad_(False)
         self.past = torch.zeros_like(self.model.seen)
-        self.optimizer = adam(
-            net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False
-        )
+        self.optimizer = adam(net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False)
         self._step = CapturedStep(self._learn_batch, training_state(net, self.optimizer))
 
     def learn(self, task: Task) -> Iterator[Tensor]:

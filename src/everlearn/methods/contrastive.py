@@ -52,12 +52,16 @@ class Settings:
         0, "exemplars of earlier classes that a step uses as negatives"
     )
     reset_optimizer: bool = setting(False, "reset the optimizer's state at every task")
+    exemplar_loss_weight: float = setting(
+        1.0, "weight of l2, which repels exemplars from each other; 0: l1 only"
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
         check_number(self.temperature, "temperature", 1e-3, 1e3)
         check_int(self.patience, "patience", 0, 10**6)
         check_int(self.negative_exemplars, "negative_exemplars", 0, 10**6)
+        check_number(self.exemplar_loss_weight, "exemplar_loss_weight", 0, 1e3)
 
 
 class EmbeddedMemory(NamedTuple):
@@ -167,8 +171,21 @@ class Contrastive:
         inputs = (images, exemplars, *negatives)
         embeddings = forward_pass(self.net, torch.cat(inputs))
         z, e, *n = torch.split(embeddings, [len(part) for part in inputs])
-        loss = contrastive_loss(z, labels, e, classes, self.settings.temperature, *n)
+        loss = self._loss(z, labels, e, classes, *n)
         return optimizer_step(self.optimizer, loss)
+
+    def _loss(
+        self, images: Tensor, labels: Tensor, exemplars: Tensor, classes: Tensor, *negatives: Tensor
+    ) -> Tensor:
+        return contrastive_loss(
+            images,
+            labels,
+            exemplars,
+            classes,
+            self.settings.temperature,
+            torch.cat(negatives) if negatives else None,
+            self.settings.exemplar_loss_weight,
+        )
 
     def _should_stop(
         self, task: Task, exemplars: TaskExemplars, early_stopping: EarlyStopping
@@ -189,7 +206,7 @@ class Contrastive:
         for first in range(batches):
             batch = task.val.batch(slice(first, None, batches), self.device)
             z = embed(self.net, batch.images)
-            loss = contrastive_loss(z, batch.labels, e, classes, self.settings.temperature, *n)
+            loss = self._loss(z, batch.labels, e, classes, *n)
             total += loss * len(batch.labels)
         return total / count
 

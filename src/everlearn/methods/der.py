@@ -17,7 +17,7 @@ from torch import Tensor
 
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_int, check_number
-from everlearn.losses.distillation import logit_distance
+from everlearn.losses.distillation import NOT_STORED, logit_distance
 from everlearn.memory import Buffer, ClassBalanced, Reservoir, draw_replay_rows
 from everlearn.memory.reservoir import Ints, last_per_slot
 from everlearn.nets.precision import eval_mode
@@ -117,9 +117,9 @@ class DER:
             return self._known(self.trainer.logits(images))
 
     def _known(self, logits: Tensor) -> Tensor:
-        """Set the logits of classes that are not known yet to minus infinity: they are not to be matched."""
+        """Mark the logits of classes that are not known yet: they are not to be matched."""
         known = self.trainer.model.seen | self.settings.train.include_unseen
-        return logits.masked_fill(~known, -torch.inf)
+        return logits.masked_fill(~known, NOT_STORED)
 
     def _find_slots(self, task: Task, count: int, new: int) -> Tensor:
         """Return the slot of each image of the first epoch, (steps, new); `buffer_size` is no slot.

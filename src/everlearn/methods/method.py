@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,12 @@ class Method:
             for preset in presets
             for name, value in self.presets.get(preset, {}).items()
         }
+
+    def with_preset(self, name: str, changes: Changes) -> Method:
+        """Return the same record with more settings for a preset."""
+        return replace(
+            self, presets={**self.presets, name: {**self.presets.get(name, {}), **changes}}
+        )
 
     @staticmethod
     def _import(module: str) -> Any:

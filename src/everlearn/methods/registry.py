@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from everlearn.methods.method import Changes, Method
+from everlearn.methods.tuned import TUNED
 
 _DCL_PAPER = "Dziadzio et al. 2023, arXiv 2312.16731"
 _EWC_PAPER = "Kirkpatrick et al. 2017, arXiv 1612.00796"
@@ -93,7 +94,7 @@ _MAPS: dict[str, Changes] = {
     "small-scale": {"net": "convnet", "batch_size": 32, "epochs": 5},
 }
 
-METHODS: dict[str, Method] = {
+_RECORDS: dict[str, Method] = {
     "dcl": Method(
         summary="disentangled continual learning: regress the pose, compare with exemplars",
         group="DCL",
@@ -108,7 +109,7 @@ METHODS: dict[str, Method] = {
         first_task=_NO_CLASSIFIER,
     ),
     "dcl-plus": Method(
-        summary="DCL with exemplar replay, averaged weights, instance statistics and fitting",
+        summary="DCL with exemplar replay, edge jitter, averaged weights, instance statistics, fitting",
         group="DCL",
         paper=_DCL_PAPER,
         supervision=_DCL_SUPERVISION,
@@ -120,6 +121,7 @@ METHODS: dict[str, Method] = {
             "weight_averaging": 0.8,
             "instance_stats": 0.001,
             "fit_candidates": 10,
+            "edge_jitter": 0.25,
         },
         presets={
             **_MAPS,
@@ -555,6 +557,10 @@ METHODS: dict[str, Method] = {
         needs_images=True,
         first_task="prompts of a frozen net",
     ),
+}
+
+METHODS: dict[str, Method] = {
+    name: record.with_preset("paper", TUNED.get(name, {})) for name, record in _RECORDS.items()
 }
 
 

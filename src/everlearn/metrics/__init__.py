@@ -2,7 +2,23 @@
 
 from everlearn.metrics.all_classes import AllClasses, all_classes
 from everlearn.metrics.cost import Cost, cost
-from everlearn.metrics.gap import mean_stability_gap, recovery, stability_gap
+from everlearn.metrics.diagonal import (
+    JustLearned,
+    NextTasks,
+    forward_transfer,
+    just_learned,
+    next_tasks,
+)
+from everlearn.metrics.gap import (
+    Switches,
+    first_step_share,
+    mean_stability_gap,
+    recovery,
+    regained,
+    stability_gap,
+    switches,
+    temporary_gap,
+)
 from everlearn.metrics.matrix import Curve, Table, curve, pooled, table
 from everlearn.metrics.measured import NotMeasuredError
 from everlearn.metrics.multiple_choice import Tally, tally
@@ -13,14 +29,15 @@ from everlearn.metrics.probes import Series, ends_of_tasks, probes
 from everlearn.metrics.proportion import Interval, share, wilson
 from everlearn.metrics.seeds import Comparison, Spread, aggregate, compare, half_width
 from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
-from everlearn.metrics.summary import summarise
+from everlearn.metrics.summary import explain_missing, summarise
 from everlearn.metrics.theta import ThetaErrors, theta_errors
 from everlearn.metrics.transfer import (
+    LEARNED,
     average_accuracy,
     backward_transfer,
     forgetting,
-    forward_transfer,
     last_learned,
+    learned_its_tasks,
     learning_accuracy,
     stream_average,
 )
@@ -32,15 +49,19 @@ from everlearn.metrics.windows import (
 )
 
 __all__ = [
+    "LEARNED",
     "AllClasses",
     "Comparison",
     "Cost",
     "Curve",
     "Interval",
+    "JustLearned",
+    "NextTasks",
     "NotMeasuredError",
     "PaperCurve",
     "Series",
     "Spread",
+    "Switches",
     "Table",
     "Tally",
     "ThetaErrors",
@@ -54,17 +75,22 @@ __all__ = [
     "cost",
     "curve",
     "ends_of_tasks",
+    "explain_missing",
+    "first_step_share",
     "forgetting",
     "forward_transfer",
     "fpr_at_tpr",
     "half_width",
+    "just_learned",
     "largest_fall",
     "largest_rise",
     "last_learned",
+    "learned_its_tasks",
     "learning_accuracy",
     "learning_curve_area",
     "mean_stability_gap",
     "min_accuracy",
+    "next_tasks",
     "one_shot",
     "oscr",
     "paper_area",
@@ -72,12 +98,15 @@ __all__ = [
     "pooled",
     "probes",
     "recovery",
+    "regained",
     "share",
     "stability_gap",
     "stream_average",
     "summarise",
+    "switches",
     "table",
     "tally",
+    "temporary_gap",
     "theta_errors",
     "wilson",
     "windowed_forgetting",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everlearn.metrics.diagonal import just_learned
 from everlearn.metrics.measured import Floats, Ints
 from everlearn.metrics.proportion import share
 from everlearn.rows import Row, TestRow, WithinTaskRow, of_kind
@@ -21,12 +22,15 @@ class Table(NamedTuple):
         tested: (T,) rising.
         correct: (L, T).
         total: (L, T), 0 where not measured.
+        diagonal: (T,) accuracy right after learning each task, NaN where not measured; None: that of the
+            entries above.
     """
 
     learned: Ints
     tested: Ints
     correct: Ints
     total: Ints
+    diagonal: Floats | None = None
 
     @property
     def accuracy(self) -> Floats:
@@ -37,6 +41,16 @@ class Table(NamedTuple):
     def seen(self) -> NDArray[np.bool_]:
         """Whether the task tested had been learned, (L, T)."""
         return self.tested <= self.learned[:, None]
+
+    @property
+    def just_learned(self) -> Floats:
+        """R_ii of shape (T,), NaN where not measured."""
+        if self.diagonal is not None:
+            return self.diagonal
+        values = np.full(len(self.tested), np.nan)
+        _, rows, columns = np.intersect1d(self.learned, self.tested, return_indices=True)
+        values[columns] = self.accuracy[rows, columns]
+        return values
 
 
 class Curve(NamedTuple):
@@ -56,11 +70,14 @@ class Curve(NamedTuple):
 
 
 def table(rows: Iterable[Row], row_type: type[TestRow] | type[WithinTaskRow] = TestRow) -> Table:
-    """Gather the test rows; of two rows for one pair of tasks the later counts.
+    """Gather the tests; of two rows for one pair of tasks the later counts.
+
+    Rows of kind diagonal add the accuracies right after learning each task, and nothing else.
 
     Args:
         row_type: WithinTaskRow for answers restricted to the classes of the tested task.
     """
+    rows = list(rows)
     counts = {
         (row["learned"], row["tested"]): (row["correct"], row["total"])
         for row in of_kind(rows, row_type)
@@ -68,9 +85,20 @@ def table(rows: Iterable[Row], row_type: type[TestRow] | type[WithinTaskRow] = T
     pairs = np.array(list(counts), np.int64).reshape(-1, 2)
     learned, at_row = np.unique(pairs[:, 0], return_inverse=True)
     tested, at_column = np.unique(pairs[:, 1], return_inverse=True)
-    cells = np.zeros((2, len(learned), len(tested)), np.int64)
-    cells[:, at_row, at_column] = np.array(list(counts.values()), np.int64).reshape(-1, 2).T
-    return Table(learned, tested, *cells)
+    correct, total = np.zeros((2, len(learned), len(tested)), np.int64)
+    correct[at_row, at_column] = [count[0] for count in counts.values()]
+    total[at_row, at_column] = [count[1] for count in counts.values()]
+    diagonal = _diagonal(rows, tested) if row_type is TestRow else None
+    return Table(learned, tested, correct, total, diagonal)
+
+
+def _diagonal(rows: list[Row], tested: Ints) -> Floats:
+    """Return R_ii (T,) of the tasks tested."""
+    measured = just_learned(rows)
+    values = np.full(len(tested), np.nan)
+    _, places, columns = np.intersect1d(measured.tasks, tested, return_indices=True)
+    values[columns] = measured.accuracy[places]
+    return values
 
 
 def curve(rows: Iterable[Row]) -> Curve:

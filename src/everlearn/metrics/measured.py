@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 class NotMeasuredError(ValueError):
-    """The rows lack what a number is computed from."""
+    """The rows lack what a number is computed from, or it would not mean what its name says."""
 
 
 def mean_of_measured(values: ArrayLike, needed: str) -> float:

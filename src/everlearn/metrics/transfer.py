@@ -1,14 +1,22 @@
-"""Metrics of the task matrix: accuracy, forgetting, transfer (Lopez-Paz and Ranzato 2017).
+"""Metrics of the task matrix: accuracy, forgetting, backward transfer (Lopez-Paz and Ranzato 2017).
 
-If only some entries were measured, the tasks with the needed entries count.
+Learning accuracy, backward transfer and forgetting are averages over the same tasks: those tested at the
+end. Each of them must have been tested right after it was learned, too. Averages over the few tasks for
+which that happens to be known are refused: a task that was never tested while it was known seems to have
+had nothing to forget, so that the worst forgetter comes out best.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from everlearn.metrics.matrix import Table, pooled
 from everlearn.metrics.measured import Floats, NotMeasuredError, mean_of_measured
+
+LEARNED = 0.9
 
 
 def average_accuracy(table: Table) -> float:
@@ -20,7 +28,17 @@ def average_accuracy(table: Table) -> float:
 
 def learning_accuracy(table: Table) -> float:
     """Average the accuracies of the tasks right after learning them: mean_i R_ii."""
-    return mean_of_measured(_relative(table, 0), "a task's accuracy right after learning it")
+    compared = _compare(table)
+    return float(compared.just_learned[compared.tasks].mean())
+
+
+def learned_its_tasks(learning_accuracy: float | None) -> bool | None:
+    """Whether a learner learned its tasks: at least 0.9 right after learning them; None if not measured.
+
+    What was not learned cannot be forgotten, so the forgetting and the stability gap of a learner that did
+    not learn its tasks are not comparable. The bound LEARNED is this package's choice; no paper states one.
+    """
+    return None if learning_accuracy is None else learning_accuracy >= LEARNED - 1e-9
 
 
 def stream_average(table: Table) -> float:
@@ -30,17 +48,9 @@ def stream_average(table: Table) -> float:
 
 def backward_transfer(table: Table) -> float:
     """Average the gains of earlier tasks from later ones: mean_{i<T} (R_Ti - R_ii)."""
-    last = last_learned(table)
-    gain = _after(table, last) - _relative(table, 0)
-    needed = f"an earlier task's accuracy both right after learning it and after task {last}"
-    return mean_of_measured(gain[table.tested < last], needed)
-
-
-def forward_transfer(table: Table) -> float:
-    """Average the gains of the next task from earlier ones: mean_{i>=2} (R_{i-1,i} - b_i)."""
-    gain = _relative(table, 1) - _after(table, -1)
-    needed = "a task's accuracy both before any learning and right before learning it"
-    return mean_of_measured(gain[table.tested >= 1], needed)
+    compared = _compare(table)
+    gain = compared.final - compared.just_learned
+    return mean_of_measured(gain[compared.earlier], "an accuracy on an earlier task")
 
 
 def forgetting(table: Table, include_last: bool = False) -> float:
@@ -49,11 +59,12 @@ def forgetting(table: Table, include_last: bool = False) -> float:
     Args:
         include_last: let t reach T, so that no fall is negative; else t < T.
     """
-    last = last_learned(table)
-    final = _after(table, last)
-    best = np.maximum(_best_before(table, last), final if include_last else -np.inf)
-    needed = f"an earlier task's accuracy both after learning it and after task {last}"
-    return mean_of_measured(best - final, needed)
+    compared = _compare(table)
+    best = np.fmax(compared.just_learned, _best_before(table))
+    if include_last:
+        best = np.fmax(best, compared.final)
+    fall = best - compared.final
+    return mean_of_measured(fall[compared.earlier], "an accuracy on an earlier task")
 
 
 def last_learned(table: Table) -> int:
@@ -63,23 +74,40 @@ def last_learned(table: Table) -> int:
     return int(table.learned[-1])
 
 
+class _Compared(NamedTuple):
+    """Accuracies right after learning and at the end, (T,), and the tasks that have both, (T,)."""
+
+    just_learned: Floats
+    final: Floats
+    tasks: NDArray[np.bool_]
+    earlier: NDArray[np.bool_]
+
+
+def _compare(table: Table) -> _Compared:
+    """Return the accuracies of the tasks tested at the end; raise where one lacks its first test."""
+    last = last_learned(table)
+    final = _after(table, last)
+    tasks = (table.tested <= last) & ~np.isnan(final)
+    just_learned = table.just_learned
+    missing = int(np.isnan(just_learned[tasks]).sum())
+    if not tasks.any():
+        raise NotMeasuredError(f"no row holds a task's accuracy after task {last}; test after it")
+    if missing:
+        raise NotMeasuredError(
+            f"{missing} of {int(tasks.sum())} tasks were not tested right after they were learned; run "
+            "with diagonal_images=200 or every=1"
+        )
+    return _Compared(just_learned, final, tasks, tasks & (table.tested < last))
+
+
 def _after(table: Table, learned: int) -> Floats:
     """Return the accuracies (T,) after learning one task, NaN where not measured."""
     found = table.accuracy[table.learned == learned]
     return found[0] if len(found) else np.full(len(table.tested), np.nan)
 
 
-def _relative(table: Table, before: int) -> Floats:
-    """Return the accuracies (T,) after learning the task itself, or `before` tasks earlier."""
-    values = np.full(len(table.tested), np.nan)
-    moments = table.learned + before
-    _, rows, columns = np.intersect1d(moments, table.tested, return_indices=True)
-    values[columns] = table.accuracy[rows, columns]
-    return values
-
-
-def _best_before(table: Table, last: int) -> Floats:
-    """Return the best accuracies (T,) before the last task, NaN for tasks not measured since learned."""
-    earlier = ((table.learned >= 0) & (table.learned < last))[:, None] & (table.total > 0)
-    best = np.where(earlier, table.accuracy, -1.0).max(axis=0, initial=-1.0)
-    return np.where((earlier & table.seen).any(axis=0), best, np.nan)
+def _best_before(table: Table) -> Floats:
+    """Return the best accuracies (T,) of full tests before the last one, NaN where there is none."""
+    earlier = (table.learned >= 0) & (table.learned < table.learned[-1])
+    best: Floats = np.fmax.reduce(table.accuracy[earlier], axis=0, initial=np.nan)
+    return best

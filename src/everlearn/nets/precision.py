@@ -15,6 +15,7 @@ from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.layers.head import Head
 from everlearn.nets.layers.norm import Norm
 from everlearn.nets.layers.renorm import Renorm
+from everlearn.nets.layers.side_stream import WEIGHT_GRADIENTS, side_stream
 
 _FLOAT32_LAYERS = (Norm, Renorm, Head, ClassHead, nn.LayerNorm, CWRHead)
 
@@ -100,7 +101,9 @@ class ToBFloat16(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        """Widen to float32."""
+        """Widen to float32, once the weight gradients that run on another stream are there."""
+        if gradients[0].is_cuda:
+            side_stream(gradients[0].device, WEIGHT_GRADIENTS).join()
         out = [torch.empty_like(gradient, dtype=torch.float32) for gradient in gradients]
         torch._foreach_copy_(out, list(gradients))
         return tuple(out)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from everlearn.nets.layers.conv import Conv2d
 from everlearn.nets.layers.head import Head
 from everlearn.nets.layers.norm import Norm
 from everlearn.nets.layers.renorm import Renorm
+from everlearn.nets.layers.side_stream import SHORTCUTS, side_stream
 from everlearn.nets.layers.stem import Stem
 
 WIDTHS = (64, 128, 256, 512)
@@ -23,19 +25,31 @@ class Block(nn.Module):
     ) -> None:
         """Map `in_channels` to `out_channels`, with a stride in the first convolution."""
         super().__init__()
-        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+        self.conv1 = Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
         self.norm1 = norm(out_channels)
-        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
+        self.conv2 = Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
         self.norm2 = norm(out_channels)
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or in_channels != out_channels:
-            projection = nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
+            projection = Conv2d(in_channels, out_channels, 1, stride, bias=False)
             self.shortcut = nn.Sequential(projection, norm(out_channels, relu=False))
 
     def forward(self, x: Tensor) -> Tensor:
         """Add the output of the convolutions to the shortcut."""
+        if self.training and x.is_cuda and not isinstance(self.shortcut, nn.Identity):
+            return self._forward_side_by_side(x)
         hidden = self.norm1(self.conv1(x))
         out: Tensor = self.norm2(self.conv2(hidden), self.shortcut(x))
+        return out
+
+    def _forward_side_by_side(self, x: Tensor) -> Tensor:
+        """Compute the projection on another stream; its backward pass will run there, too."""
+        side = side_stream(x.device, SHORTCUTS)
+        with side.fork(x):
+            shortcut = self.shortcut(x)
+        convolved = self.conv2(self.norm1(self.conv1(x)))
+        side.join()
+        out: Tensor = self.norm2(convolved, shortcut)
         return out
 
 

@@ -41,9 +41,9 @@ def render(
     if device == "cpu":
         return cpu_renderer(batch, canvas).draw(rows, maps, color, threads)
     if canvas.parity:
-        import torch
+        from everlearn.render import parity_cuda
 
-        return torch.from_numpy(cpu_renderer(batch, canvas).draw(rows, maps, color)).to(device)
+        return parity_cuda.draw(batch, rows, maps, color, canvas, device)
     from everlearn.render import cuda
 
     return cuda.draw(batch, rows, maps, color, canvas, device)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everlearn.core.files import write_file
 from everlearn.factors import Factors, canonical_factors, random_factors, theta
@@ -17,6 +18,7 @@ from everlearn.render.canvas import Canvas
 from everlearn.shapes import Outlines, outlines
 
 Row = dict[str, Any]
+Images = NDArray[Any]
 SHAPES = 10
 
 
@@ -33,23 +35,23 @@ def measure_rate(work: Callable[[], object], count: int, seconds: float = 1.0) -
 
 
 def random_poses(
-    count: int, size: int, dtype: str = "uint8"
+    count: int, size: int, dtype: str = "uint8", parity: bool = False
 ) -> tuple[Outlines, Factors, Canvas, Any]:
     """Return ten shapes, `count` random poses, a grey canvas and the shape of each pose."""
     return (
         outlines(0, np.arange(SHAPES)),
         random_factors(0, count),
-        Canvas(size=size, dtype=dtype),
+        Canvas(size=size, dtype=dtype, parity=parity),
         np.arange(count) % SHAPES,
     )
 
 
-def cpu_rate(size: int, threads: int, seconds: float = 1.0) -> float:
+def cpu_rate(size: int, threads: int, seconds: float = 1.0, parity: bool = False) -> float:
     """Return grey uint8 images per second on some threads, in batches of 16 Mi pixels."""
     from everlearn.render import cpu_renderer
 
     count = 2**24 // size**2
-    shapes, factors, canvas, which = random_poses(count, size)
+    shapes, factors, canvas, which = random_poses(count, size, parity=parity)
     renderer = cpu_renderer(shapes, canvas)
     return measure_rate(
         lambda: renderer.draw(which, theta(factors), factors.color, threads), count, seconds
@@ -57,18 +59,23 @@ def cpu_rate(size: int, threads: int, seconds: float = 1.0) -> float:
 
 
 def gpu_rate(
-    size: int, device: str = "cuda", dtype: str = "float32", seconds: float = 1.0
+    size: int,
+    device: str = "cuda",
+    dtype: str = "float32",
+    seconds: float = 1.0,
+    parity: bool = False,
 ) -> float:
     """Return grey images per second on a GPU, in batches of about 256 Mi pixels, into one tensor."""
     import torch
 
     from everlearn.render.cuda import cuda_renderer
+    from everlearn.render.parity_cuda import parity_cuda_renderer
 
     count = 2**28 // size**2
-    shapes, factors, canvas, which = random_poses(count, size, dtype)
-    renderer = cuda_renderer(shapes, canvas, device)
+    shapes, factors, canvas, which = random_poses(count, size, dtype, parity)
+    renderer = (parity_cuda_renderer if parity else cuda_renderer)(shapes, canvas, device)
     rows = torch.as_tensor(which, dtype=torch.int32, device=device)
-    maps = torch.as_tensor(theta(factors), dtype=torch.float32, device=device)
+    maps = torch.as_tensor(theta(factors), dtype=renderer.map_dtype, device=device)
     color = torch.zeros(count, dtype=torch.int32, device=device)
     out = renderer.draw(rows, maps, color)
 
@@ -102,15 +109,26 @@ def oracle_error(
 
 def device_error(device: str, images: int = 10_000, size: int = 64) -> tuple[float, float]:
     """Return the mean and largest difference, in levels, between a GPU and the CPU."""
+    on_cpu, on_gpu = _on_both_devices(device, images, Canvas(size=size, dtype="uint8"))
+    difference = np.abs(on_cpu.astype(np.int64) - on_gpu)
+    return float(difference.mean()), float(difference.max())
+
+
+def parity_difference(device: str, images: int = 10_000, size: int = 64) -> int:
+    """Return how many pixels of parity images differ between a GPU and the CPU."""
+    canvas = Canvas(size=size, dtype="uint8", parity=True)
+    on_cpu, on_gpu = _on_both_devices(device, images, canvas)
+    return int((on_cpu != on_gpu).sum())
+
+
+def _on_both_devices(device: str, images: int, canvas: Canvas) -> tuple[Images, Images]:
+    """Return images of distinct shapes in random poses, rendered by the CPU and by a GPU."""
     from everlearn.render import render
 
     factors = random_factors(3, images)
-    canvas = Canvas(size=size, dtype="uint8")
     shapes = outlines(3, np.arange(images))
-    on_cpu = render(shapes, factors, canvas).astype(np.int64)
     on_gpu = render(shapes, factors, canvas, device).cpu().numpy()
-    difference = np.abs(on_cpu - on_gpu)
-    return float(difference.mean()), float(difference.max())
+    return render(shapes, factors, canvas), on_gpu
 
 
 def warm_up() -> None:

@@ -21,6 +21,14 @@ def edge_levels(canvas: Canvas) -> NDArray[np.int32]:
     return table
 
 
+def hard_edge_values(canvas: Canvas) -> NDArray[Any]:
+    """Return (K, C, 3) pixel values for every colour and channel: background, shape and mark."""
+    background, shape, mark = canvas.levels
+    levels = np.stack((np.broadcast_to(background, shape.shape), shape, mark), axis=-1)
+    values: NDArray[Any] = pixel_values(canvas.dtype)[levels]
+    return values
+
+
 def pixel_values(dtype: str) -> NDArray[Any]:
     """Return the pixel values of the 256 levels in an image of a dtype."""
     levels = np.arange(256, dtype=np.uint8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ _EDGES_PER_STEP = 128
 class CudaRenderer:
     """Edge lists and colours on a GPU: all that images of one batch share."""
 
+    map_dtype: ClassVar = torch.float32
     canvas: Canvas
     points: Tensor
     edge_types: Tensor

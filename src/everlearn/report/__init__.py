@@ -17,8 +17,9 @@ from everlearn.report.reproduction import Reproduction, write_report
 from everlearn.report.tables.comparison_tables import make_tables
 from everlearn.report.tables.formats import to_latex, to_markdown
 from everlearn.report.tables.groups import Group, group_runs
+from everlearn.report.tables.protocol import protocol_table, unlearned_table
 from everlearn.report.tables.summary import summary_table
-from everlearn.report.tables.table import Table
+from everlearn.report.tables.table import Table, select_columns
 from everlearn.report.verdict import VERDICTS, Verdict, check_verdict
 
 __all__ = [
@@ -47,9 +48,12 @@ __all__ = [
     "gallery",
     "group_runs",
     "make_tables",
+    "protocol_table",
+    "select_columns",
     "summary_table",
     "to_latex",
     "to_markdown",
+    "unlearned_table",
     "write_comparison",
     "write_page",
     "write_report",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from everlearn.core.jsonl import JsonObject
-from everlearn.rows import Row, TaskRow
+from everlearn.rows import Row, TaskRow, split_of
 
 
 class LoadedRun(NamedTuple):
@@ -37,3 +37,8 @@ class LoadedRun(NamedTuple):
     def measured(self) -> bool:
         """Whether there is any test after a learned task."""
         return self.summary["average_accuracy"] is not None
+
+    @property
+    def split(self) -> str:
+        """The images of the run's rows: test or val; mixed rows raise."""
+        return split_of(self.rows, str(self.folder))

@@ -17,8 +17,9 @@ from everlearn.report.tables.table import Table
 from everlearn.report.verdict import count_verdicts
 
 _VERDICTS_TEXT = (
-    "Our numbers beside the published ones: better, equal or worse. Click on an experiment to see each "
-    "statement, both numbers and the reason."
+    "Our numbers beside the published ones: better, equal or worse if the interval over at least three "
+    "seeds says so, else undecided. Click on an experiment to see each statement, both numbers and the "
+    "reason."
 )
 
 
@@ -61,7 +62,10 @@ def verdict_table(experiments: Sequence[Experiment]) -> Table:
         for info, result in experiments
         for one in result.verdicts
     ]
-    note = "Better, equal or worse than published; the report gives the reasons."
+    note = (
+        "Better, equal or worse than published if the 95 % interval over at least three seeds says so, "
+        "else undecided; the report gives the reasons."
+    )
     return Table("Verdicts", head, rows, note, text=True)
 
 

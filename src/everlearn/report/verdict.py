@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-VERDICTS = ("better", "equal", "worse", "not comparable")
+VERDICTS = ("better", "equal", "worse", "undecided", "not comparable")
 
 
 class Verdict(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -93,9 +93,7 @@ def _is_finished_equivalent(
     run = Run.open(folder)
     defaults = find_method(method).settings()
     requested = to_json_value(list_settings(change_settings(defaults, changes, method)), "settings")
-    # The defaults of the dataclass, not of the method: dcl-plus turns on options that older runs lack.
-    older_defaults = to_json_value(list_settings(type(defaults)()), "settings")
-    recorded = {**older_defaults, **run.settings["settings"]}
+    recorded = recorded_settings(method, run.settings["settings"])
     return (
         run.settings["method"] == method
         and json.loads(run.stream) == json.loads(stream.to_json())
@@ -106,8 +104,19 @@ def _is_finished_equivalent(
     )
 
 
+def recorded_settings(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run; one that was added later has the default of its settings class."""
+    # Of the class, not of the method: dcl-plus turns on options that older runs lack.
+    defaults = type(find_method(method).settings())()
+    return {**to_json_value(list_settings(defaults), "settings"), **settings}
+
+
 def _covers_plan(recorded: dict[str, Any], requested: dict[str, Any]) -> bool:
-    """Return whether a run was evaluated as requested, or more often but otherwise alike."""
+    """Return whether a run was evaluated as requested, or more often but otherwise alike.
+
+    Runs made before `diagonal_images` existed have no such rows; what these show is left blank.
+    """
+    recorded = {"diagonal_images": requested["diagonal_images"], **recorded}
     recorded = to_json_value(asdict(read_plan(recorded)), "plan")
     every = requested["every"]
     return every % recorded["every"] == 0 and {**recorded, "every": every} == requested
@@ -119,7 +128,7 @@ def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
     Args:
         data: folder of the data sets, for a stream of recorded images.
     """
-    run = _open(folder)
+    run = open_run(folder)
     device = find_device(run.settings["device"])
     run.gpu = gpu_name(device)
     stream = read_stream(run.stream, data)
@@ -130,7 +139,7 @@ def resume(folder: Folder, data: str | Path | None = None) -> Iterator[Row]:
 
 def load_learner(folder: Folder, device: str = "auto", data: str | Path | None = None) -> Learner:
     """Return the learner of a run as of its last checkpoint, on any device."""
-    run = _open(folder)
+    run = open_run(folder)
     learner = build(
         run.settings["method"], read_stream(run.stream, data), device, **run.settings["settings"]
     )
@@ -150,7 +159,8 @@ def _restore(learner: Learner, checkpoint: Checkpoint) -> None:
     learner.load_state(to_tensors(unflatten(checkpoint.arrays, checkpoint.values)))
 
 
-def _open(folder: Folder) -> Run:
+def open_run(folder: Folder) -> Run:
+    """Open the run of a method; refuse a folder that something else wrote."""
     run = Run.open(folder)
     missing = [name for name in _SETTINGS_KEYS if name not in run.settings]
     if missing:

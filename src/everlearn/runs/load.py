@@ -42,6 +42,7 @@ def load_runs(paths: Folder | Iterable[Folder]) -> list[LoadedRun]:
         raise ValueError("no folder was given; name at least one that holds runs")
     loaded = [load_run(folder) for folder in folders.values()]
     _check_streams(loaded)
+    _check_splits(loaded)
     labels = label_setups([_setup(run) for run in loaded])
     labelled = [run._replace(label=label) for run, label in zip(loaded, labels, strict=True)]
     labelled.sort(key=lambda run: (run.label, run.seed))
@@ -87,6 +88,15 @@ def _check_streams(runs: list[LoadedRun]) -> None:
                     f"in tasks where both are class-incremental: {name} is {json.dumps(expected)} in "
                     f"{first.folder} and {json.dumps(found)} in {run.folder}; report them separately"
                 )
+
+
+def _check_splits(runs: list[LoadedRun]) -> None:
+    for run in runs[1:]:
+        if run.split != runs[0].split:
+            raise ValueError(
+                f"runs of one report must be evaluated on the same images: {runs[0].folder} on "
+                f"{runs[0].split}, {run.folder} on {run.split}; report them separately"
+            )
 
 
 def _may_differ(first: LoadedRun, second: LoadedRun) -> set[str]:

@@ -48,6 +48,7 @@ _POINTS = {
     "final_learning_rate": None,
     "batch_size": 32,
 }
+_PAPER_PLAN = Plan(every=10, one_shot=(10, 100, 1000), open_set=True, final_after=(200,))
 _FEW_STEPS = 600  # per environment, on a CPU
 
 
@@ -110,10 +111,17 @@ PRESETS: dict[str, Preset] = {
     ),
     "paper": Preset(
         STREAMS["paper"],
-        Plan(every=10, one_shot=(10, 100, 1000), open_set=True, final_after=(200,)),
+        _PAPER_PLAN,
         {},
         ("gpu", "paper"),
         "the paper's 500 tasks, on one GPU",
+    ),
+    "paper-exact": Preset(
+        STREAMS["parity"],
+        _PAPER_PLAN,
+        {},
+        ("gpu", "paper"),
+        "the same with the original images: 224 pixels, three channels, hard edges",
     ),
     "environments": Preset(
         STREAMS["vase-sprites"].with_changes(size=32, train=64 * _FEW_STEPS, test=1000),

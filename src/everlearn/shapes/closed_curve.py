@@ -44,6 +44,15 @@ class Outlines:
         return Outlines(self.coefficients[index], self.pieces[index], self.orders[index])
 
     @property
+    def points(self) -> Floats:
+        """1000 points along each curve (B, 1000, 2), including all knots; the first is not repeated."""
+        out = np.empty((len(self), NUM_POINTS, 2))
+        for count in np.unique(self.pieces).tolist():
+            rows = np.flatnonzero(self.pieces == count)
+            out[rows] = _sample_points(self.coefficients[rows, :count])
+        return out
+
+    @property
     def areas(self) -> Floats:
         """Exact enclosed areas (B,)."""
         return geometry.area_and_centroid(self.coefficients)[0]
@@ -69,13 +78,8 @@ class Outline:
     @property
     def points(self) -> Floats:
         """1000 points along the curve (1000, 2), including all knots; the first is not repeated."""
-        count = len(self.coefficients)
-        points = []
-        for index in range(count):
-            size = NUM_POINTS // count + (index < NUM_POINTS % count)
-            piece = self.coefficients[None, index : index + 1]
-            points.append(geometry.evaluate(piece, np.arange(size) / size)[0, 0])
-        return np.concatenate(points)
+        points: Floats = _sample_points(self.coefficients[None])[0]
+        return points
 
     @property
     def area(self) -> float:
@@ -93,6 +97,17 @@ class Outline:
         """Lowest and highest corner of the exact bounding box, (2,) each."""
         low, high = geometry.bounding_box(self.coefficients[None])
         return low[0], high[0]
+
+
+def _sample_points(coefficients: Floats) -> Floats:
+    """Return 1000 points of curves with equally many pieces, spread evenly over pieces and parameters."""
+    count = coefficients.shape[1]
+    points = []
+    for index in range(count):
+        size = NUM_POINTS // count + (index < NUM_POINTS % count)
+        piece = coefficients[:, index : index + 1]
+        points.append(geometry.evaluate(piece, np.arange(size) / size)[:, 0])
+    return np.concatenate(points, axis=1)
 
 
 def concatenate(batches: Sequence[Outlines]) -> Outlines:

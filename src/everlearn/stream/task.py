@@ -14,6 +14,7 @@ from torch import Tensor
 from everlearn.core.random import Purpose, permutation
 from everlearn.factors import Factors
 from everlearn.render import check_device
+from everlearn.stream.device_copy import copy_to_device
 
 Ints = NDArray[np.int64]
 SPLITS = ("train", "val", "test")
@@ -164,7 +165,7 @@ class Task:
         at_once = size
         stop = len(self.train) - (len(self.train) % size if drop_last else 0)
         for epoch in range(epochs):
-            rows = torch.from_numpy(self.order(epoch))[:stop].to(device)
+            rows = copy_to_device(self.order(epoch)[:stop], device)
             start = 0
             while start < stop:
                 block = train.batch(rows[start : start + at_once])

@@ -32,7 +32,8 @@ def lead(write_run, tmp_path):
     def make(**rows: list[dict[str, Any]]):
         trials = {trial.name: trial for trial in overview.SETTINGS[PAPER].trials}
         for name, kept in rows.items():
-            write_run(trials[name.replace("_", "-")], kept)
+            trial = trials[name.replace("_", "-")]
+            write_run(trial, kept, trial.seeds[0])
         groups = ResultsFolder(tmp_path, PAPER).groups(overview.SETTINGS[PAPER].trials)
         return make_lead(groups, with_findings=True)
 
@@ -43,7 +44,7 @@ def test_findings_state_the_numbers_of_the_rows(lead):
     opening = lead(
         dcl_plus=rows_after(500, 99, 100),
         er_20k=[*rows_after(20, 90, 94), *rows_after(500, 20, 30)],
-        ewc=rows_after(500, 0, 1, 99),
+        online_ewc=rows_after(500, 0, 1, 99),
     )
     kept, replay, regularisation = opening.findings
     assert kept.number == "0.995"
@@ -60,7 +61,7 @@ def test_methods_without_rows_have_no_finding(lead):
 
 
 def test_no_claim_of_forgetting_where_nothing_is_forgotten(lead):
-    *_, finding = lead(ewc=rows_after(500, 90, 90)).findings
+    *_, finding = lead(online_ewc=rows_after(500, 90, 90)).findings
     assert "only the last" not in finding.text
 
 

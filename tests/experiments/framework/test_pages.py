@@ -76,7 +76,7 @@ def test_the_title_names_the_scale_unless_it_is_given(tmp_path, scale, title, sh
     ("scale", "word", "why"),
     [
         (PAPER, "equal", "accuracy at the end of each run"),
-        (SMALL, "not comparable", "a much smaller stream than the paper's"),
+        (SMALL, "not comparable", "nothing was published for a stream as small as this"),
     ],
 )
 def test_verdicts_on_a_small_stream_are_not_comparable(
@@ -84,7 +84,7 @@ def test_verdicts_on_a_small_stream_are_not_comparable(
 ):
     for trial in overview.SETTINGS[scale].trials:
         if trial.name in ("dcl", "fine-tuning"):
-            write_run(trial, [final_row(0.9 if trial.name == "dcl" else 0.1)])
+            write_run(trial, [final_row(0.9 if trial.name == "dcl" else 0.1)], trial.seeds[0])
     write_measurement(
         "fig2-shapes", [{"kind": "digest", "task": 3, "tables": "ab", "repeatable": True}]
     )
@@ -98,6 +98,15 @@ def test_verdicts_on_a_small_stream_are_not_comparable(
     assert "the original package takes no seed" in text  # what is never compared keeps its reason
 
 
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [("tiny", "every method is near chance level"), (SMALL, "fine-tuning ends near 0.2")],
+)
+def test_a_small_scale_says_what_its_numbers_mean(tmp_path, scale, told):
+    page = write_experiments_report(tmp_path, scale, tmp_path / "page", ["fig2"])
+    assert told in page.read_text()
+
+
 def summary_of(folder: Path) -> dict[str, dict[str, str]]:
     """The first table of a page's tables, by method."""
     table = (folder / "tables.md").read_text().split("\n\n")
@@ -109,11 +118,13 @@ def summary_of(folder: Path) -> dict[str, dict[str, str]]:
 def test_the_summary_has_the_stability_gap_of_the_short_runs(write_run, tmp_path):
     long = {trial.name: trial for trial in overview.SETTINGS[PAPER].trials}
     short = {trial.name: trial for trial in stability.SETTINGS[PAPER].trials}
-    for name in ("er-5k", "er-1k"):
-        write_run(long[name], [final_row(0.5)])
-    write_run(short["gap-er"], [probe(0, 100), probe(1, 40), final_row(0.9, 2)])  # 5,000 images
+    for name in ("er-5k", "er-20k"):
+        write_run(long[name], [final_row(0.5)], long[name].seeds[0])
+    probes = [probe(0, 100), probe(1, 40), {**probe(1, 90), "step": 2}]
+    probes += [final_row(1.0, 1), final_row(0.9, 2)]
+    write_run(short["gap-er"], probes, short["gap-er"].seeds[0])  # 5,000 images
     write_experiments_report(tmp_path, PAPER, tmp_path / "page", ["overview", "fig2"])
     summary = summary_of(tmp_path / "page")
     assert summary["ER, 5,000"]["stability gap"] == "+0.600"
-    assert summary["ER, 1,000"]["stability gap"] == "–"
+    assert summary["ER, 20,000"]["stability gap"] == "–"
     assert summary["ER, 5,000"]["average accuracy"] == "0.500"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from everlearn.experiments.framework.rule import Lead
 from everlearn.experiments.framework.verdicts import (
     compare_number,
+    format_interval,
     format_values,
     judge_claim,
+    judge_statement,
     unpublished,
 )
 from everlearn.report.verdict import check_verdict
@@ -16,35 +19,51 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize(
-    ("published", "ours", "word"),
+    ("values", "word"),
     [
-        (0.98, 0.98, "equal"),
-        (0.98, 0.9849, "equal"),
-        (0.98, 0.9751, "equal"),
-        (0.98, 0.986, "better"),
-        (0.98, 0.974, "worse"),
-        (1.0, 1.0, "equal"),
-        (1.0, 0.9949, "worse"),
-        (0.4, 0.1, "worse"),
-        (0.4, 0.9, "better"),
+        ((0.9195, 0.92, 0.9205), "equal"),  # ± 0.0012
+        ((0.925, 0.926, 0.927), "equal"),  # ± 0.0025: not wholly above 0.925, within 0.93
+        ((0.930, 0.931, 0.932), "better"),
+        ((0.908, 0.909, 0.910), "worse"),
+        ((0.90, 0.92, 0.94), "undecided"),  # ± 0.05
+        ((0.92,), "undecided"),
+        ((0.5, 0.5), "undecided"),
     ],
 )
-def test_a_number_is_better_equal_or_worse(published, ours, word):
-    assert compare_number("n", published, ours).verdict == word
+def test_a_number_is_compared_by_its_interval_over_seeds(values, word):
+    assert compare_number("n", 0.92, dict(enumerate(values))).verdict == word
 
 
-@pytest.mark.parametrize("published", [1.0, 0.98, 0.96, 0.95, 0.93, 0.92, 0.4])
-def test_a_difference_of_half_the_last_digit_is_equal(published):
-    assert compare_number("n", published, round(published - 0.005, 3)).verdict == "equal"
-    assert compare_number("n", published, round(published + 0.005, 3)).verdict == "equal"
+def test_a_number_is_shown_with_its_interval_beside_the_published_one():
+    verdict = compare_number("Area", 0.9, {0: 0.87, 1: 0.87, 2: 0.87}, "because")
+    assert verdict == ("Area", "0.90", "0.8700 (0.8700 to 0.8700, 3 seeds)", "worse", "because")
+    coarse = compare_number("Area", 0.4, {4: 0.1234}, digits=1)
+    assert coarse == ("Area", "0.4", "0.1234 (one seed)", "undecided", "")
 
 
-def test_a_number_is_shown_beside_the_published_one():
-    verdict = compare_number("Area", 0.9, 0.87654, "because")
-    assert verdict == ("Area", "0.90", "0.8765", "worse", "because")
+def test_two_seeds_have_no_interval():
+    assert format_interval({0: 0.5, 1: 0.6}, 2) == "0.55 (2 seeds)"
 
 
-def test_a_claim_holds_or_not():
+@pytest.mark.parametrize(
+    ("leads", "word", "why"),
+    [
+        ([(0.1, 0.2)], "equal", "a why; lead 0.1 to 0.2, 3 seeds"),
+        ([(-0.2, -0.1)], "worse", "a why; lead −0.2 to −0.1, 3 seeds"),
+        ([(0.1, 0.2), (-0.1, 0.2)], "undecided", "a why; smallest lead −0.1 to 0.2, 3 seeds"),
+    ],
+)
+def test_a_statement_is_judged_by_its_leads(leads, word, why):
+    verdict = judge_statement("It falls", "0.1", [Lead(*ends, 3) for ends in leads], "a why")
+    assert verdict == ("It falls", "as stated", "0.1", word, why)
+
+
+def test_a_statement_with_one_seed_is_undecided():
+    verdict = judge_statement("s", "0.1", [Lead(-float("inf"), float("inf"), 1)])
+    assert (verdict.verdict, verdict.why) == ("undecided", "one seed, too few to decide")
+
+
+def test_a_claim_without_an_interval_holds_or_not():
     assert judge_claim("It falls", "0.1", True).verdict == "equal"
     assert judge_claim("It falls", "0.1", False).verdict == "worse"
 
@@ -52,7 +71,9 @@ def test_a_claim_holds_or_not():
 def test_unmeasured_results_are_not_comparable():
     for verdict in (
         judge_claim("s", "", None, "a why"),
-        compare_number("n", 0.5, None, "a why"),
+        judge_statement("s", "", [], "a why"),
+        judge_statement("s", "", [Lead(0.1, 0.2, 3), None], "a why"),
+        compare_number("n", 0.5, {}, "a why"),
         unpublished("o", ""),
     ):
         assert check_verdict(verdict).ours == "not measured"

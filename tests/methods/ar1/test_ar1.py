@@ -188,9 +188,7 @@ def test_the_head_equals_that_of_a_plain_loop(shift: str, include_unseen: bool) 
     }
     head = {"mean_shift": shift, "include_unseen": include_unseen}
     learner = learn(make(replay_mode="none", **changes, **head), tasks)
-    torch.testing.assert_close(
-        learner.head.consolidated, plain_cwr(tasks, shift, include_unseen)
-    )
+    torch.testing.assert_close(learner.head.consolidated, plain_cwr(tasks, shift, include_unseen))
 
 
 def test_synaptic_intelligence_equals_a_plain_loop() -> None:

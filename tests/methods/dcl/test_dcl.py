@@ -14,19 +14,31 @@ from everlearn.learner import HasMemory, Learner, PredictsTheta
 from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
+from everlearn.methods.dcl.color import build_palette, recolor
+from everlearn.methods.dcl.extra_exemplars import search_classes
 from everlearn.methods.dcl.random_draws import (
+    _STEPS_AT_ONCE,
+    blur,
+    change_edges,
+    draw_edges,
     draw_mask,
     draw_moves,
     draw_views,
+    harden,
     jitter,
     replay_exemplars,
+    step_draws,
 )
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets.layers.norm import Norm
+from everlearn.render import render
 from everlearn.render.affine import transform_images
-from everlearn.training.schedule import Schedule
+from everlearn.shapes import outlines
+from everlearn.training.schedule import Schedule, count_steps
 
 from ..conftest import learn
+
+FIRST_STEPS = range(40)
 
 pytestmark = pytest.mark.integration
 
@@ -144,8 +156,15 @@ def test_state_holds_one_exemplar_per_class_and_no_other_data() -> None:
     learner = learned(3, stream)
     assert learner.memory.labels == list(range(12))
     state = learner.state()
-    assert set(state) == {"net", "averaged_net", "optimizer", "memory", "tasks"}
-    assert state["averaged_net"] == {}
+    assert set(state) == {
+        "net",
+        "averaged_net",
+        "optimizer",
+        "memory",
+        "extra_exemplars",
+        "tasks",
+    }
+    assert state["averaged_net"] == state["extra_exemplars"] == {}
     assert state["optimizer"] == []
     assert state["memory"]["pictures"].shape == (12, 1, 16, 16)
     assert sum(p.numel() for p in state["net"].values()) == sum(
@@ -172,7 +191,8 @@ def test_resumes_bit_for_bit() -> None:
         {},
         {"reset_optimizer": False},
         {"weight_averaging": 0.9},
-        {"jitter": 0.5, "exemplar_replay": 0.5},
+        {"exemplars_per_class": 3},
+        {"jitter": 0.5, "exemplar_replay": 0.5, "edge_jitter": 0.5},
     ):
         whole, first = learned(2, stream, **changes), learned(1, stream, **changes)
         second = learned(0, stream, **changes)
@@ -202,7 +222,7 @@ def test_a_jittered_image_and_its_map_still_give_the_exemplar() -> None:
     task = stream[0]
     batch = task.train.batch(slice(0, 64))
     settings = Settings(schedule=Schedule(batch_size=64), jitter=1.0)
-    moves = torch.from_numpy(draw_moves(settings, task))[0]
+    moves = torch.from_numpy(draw_moves(settings, task, FIRST_STEPS))[0]
     images, maps = jitter(batch.images, batch.theta, moves)
     exemplars = task.exemplars().images[batch.labels]
     shown = (transform_images(images, maps) - exemplars).abs().mean((1, 2, 3))
@@ -215,7 +235,7 @@ def test_a_jittered_image_and_its_map_still_give_the_exemplar() -> None:
 def test_jitter_stays_within_its_ranges_and_is_reproducible() -> None:
     task = small_stream()[1]
     settings = Settings(schedule=Schedule(batch_size=32), jitter=0.5)
-    moves = draw_moves(settings, task)
+    moves = draw_moves(settings, task, FIRST_STEPS)
     assert moves.shape[1:] == (16, 2, 3)
     scale = np.sqrt(np.linalg.det(moves[..., :2].astype(np.float64)))
     turn = np.degrees(np.arctan2(moves[..., 1, 0], moves[..., 0, 0]))
@@ -226,9 +246,67 @@ def test_jitter_stays_within_its_ranges_and_is_reproducible() -> None:
     ):
         assert low - 1e-5 <= value.min() < 0.9 * low
         assert 0.9 * high < value.max() <= high + 1e-5
-    assert np.array_equal(moves, draw_moves(settings, task))
+    assert np.array_equal(moves, draw_moves(settings, task, FIRST_STEPS))
     assert not np.array_equal(moves[0], moves[1])
-    assert not np.array_equal(moves, draw_moves(settings, small_stream()[2]))
+    assert not np.array_equal(moves, draw_moves(settings, small_stream()[2], FIRST_STEPS))
+
+
+def test_draws_do_not_depend_on_how_many_steps_are_drawn_at_once() -> None:
+    task = small_stream()[1]
+    settings = Settings(
+        schedule=Schedule(batch_size=8, epochs=3), jitter=0.5, exemplar_replay=0.25, edge_jitter=0.5
+    )
+    steps = count_steps(task, settings.schedule)
+    assert steps > 2 * _STEPS_AT_ONCE
+    views = draw_views(settings, task, 5, range(steps))
+    others = [draw(settings, task, range(steps)) for draw in (draw_moves, draw_edges, draw_mask)]
+    found = list(step_draws(settings, task, 5, "cpu"))
+    assert len(found) == steps
+    for parts, expected in zip(zip(*found, strict=True), (*views, *others), strict=True):
+        assert np.array_equal(torch.stack(parts).numpy(), expected)
+
+
+def test_hardened_images_have_the_colours_of_the_canvas_but_in_thin_parts() -> None:
+    images = Stream(tasks=1)[0].train.batch(slice(0, 100)).images
+    hard = harden(images, torch.full((100, 1, 1, 1), 0.5))
+    levels = torch.tensor([0, 169, 255]) / 255
+    mixed, still_mixed = ((part[..., None] != levels).all(-1).sum() for part in (images, hard))
+    # Where a shape is thin, no pixel around is covered by one colour.
+    assert still_mixed < 0.15 * mixed
+
+
+def test_a_higher_threshold_hardens_an_edge_towards_the_dark_side() -> None:
+    image = torch.tensor([0.2, 0.2, 0.6, 1.0, 1.0]).expand(2, 1, 3, 5)
+    hard = harden(image, torch.tensor([0.4, 0.6]).reshape(2, 1, 1, 1))
+    assert torch.equal(hard[0, 0, 0], torch.tensor([0.2, 0.2, 1, 1, 1]))
+    assert torch.equal(hard[1, 0, 0], torch.tensor([0.2, 0.2, 0.2, 1, 1]))
+
+
+def test_blur_is_the_binomial_filter() -> None:
+    image = torch.zeros(1, 1, 5, 5)
+    image[..., 2, 2] = 16
+    binomial = torch.tensor([0.0, 1, 2, 1, 0])
+    torch.testing.assert_close(blur(image)[0, 0], torch.outer(binomial, binomial))
+    torch.testing.assert_close(blur(torch.ones(1, 1, 3, 4)), torch.ones(1, 1, 3, 4))
+
+
+def test_edge_jitter_changes_its_fraction_of_the_images() -> None:
+    stream = small_stream()
+    settings = Settings(schedule=Schedule(batch_size=32, epochs=10), edge_jitter=0.4)
+    edges = draw_edges(settings, stream[1], FIRST_STEPS)
+    threshold, amount = edges[..., 0], edges[..., 1]
+    assert edges.shape[1:] == (32, 2)
+    assert not ((threshold > 0) & (amount > 0)).any()
+    assert abs((threshold > 0).mean() - 0.2) < 0.05
+    assert abs((amount > 0).mean() - 0.2) < 0.05
+    assert 0.25 <= threshold[threshold > 0].min() < threshold.max() <= 0.75
+    assert np.array_equal(edges, draw_edges(settings, stream[1], FIRST_STEPS))
+    images = stream[1].train.batch(slice(0, 32)).images
+    changed = change_edges(images, torch.from_numpy(edges[0]))
+    same = (changed == images).flatten(1).all(1).numpy()
+    assert np.array_equal(same, (edges[0] == 0).all(1))
+    off = draw_edges(Settings(schedule=Schedule(batch_size=32)), stream[1], FIRST_STEPS)
+    assert change_edges(images, torch.from_numpy(off[0])) is images
 
 
 def test_a_replayed_exemplar_equals_the_image_of_the_stream() -> None:
@@ -255,7 +333,7 @@ def test_exemplar_replay_replaces_the_last_images_of_a_batch() -> None:
 def test_replayed_views_cover_all_exemplars_scales_angles_and_positions() -> None:
     task = small_stream()[1]
     settings = Settings(schedule=Schedule(batch_size=32, epochs=4), exemplar_replay=0.5)
-    recalled, views = draw_views(settings, task, 7)
+    recalled, views = draw_views(settings, task, 7, FIRST_STEPS)
     assert views.shape[1:] == (16, 2, 3)
     assert set(recalled.flatten().tolist()) == set(range(7))
     scale = np.sqrt(np.linalg.det(views[..., :2].astype(np.float64)))
@@ -268,7 +346,9 @@ def test_replayed_views_cover_all_exemplars_scales_angles_and_positions() -> Non
 def test_masks_leave_out_the_requested_number_of_entries() -> None:
     task = small_stream()[0]
     for masked in (0, 2, 5):
-        kept = draw_mask(Settings(schedule=Schedule(batch_size=8), masked_entries=masked), task)
+        kept = draw_mask(
+            Settings(schedule=Schedule(batch_size=8), masked_entries=masked), task, FIRST_STEPS
+        )
         assert (kept.reshape(len(kept), 6).sum(1) == 6 - masked).all()
     assert len({tuple(row) for row in kept.reshape(-1, 6)}) > 3
 
@@ -282,6 +362,85 @@ def test_image_loss_compares_with_the_exemplar_of_the_class() -> None:
     for target, label in zip(targets, batch.labels.tolist(), strict=True):
         assert torch.equal(target, shown.images[task.classes.index(label)])
     assert learned(0)._image_targets(batch, shown) == []
+
+
+def test_the_loss_is_the_weighted_sum_of_map_and_image_loss() -> None:
+    stream = small_stream()
+    losses = []
+    for weights in ((1.0, 0.0), (0.0, 1.0), (2.0, 3.0)):
+        learner = learned(0, stream, map_loss_weight=weights[0], image_loss_weight=weights[1])
+        losses.append(float(next(learner.learn(stream[0]))))
+    assert losses[2] == pytest.approx(2 * losses[0] + 3 * losses[1], rel=1e-5)
+
+
+def test_recolored_images_are_those_of_the_first_colour() -> None:
+    stream = small_stream(canvas=Canvas(channels=3, colors=("white", "red", "#00ff80", "orange")))
+    white = stream.with_changes(canvas=Canvas(channels=3))
+    palette = build_palette(stream.canvas, "cpu")
+    batch = stream[0].test.batch(slice(None))
+    colors = palette.shapes[batch.factors.color.long()]
+    factors = batch.factors._replace(color=torch.zeros_like(batch.factors.color))
+    which = np.array([stream[0].classes.index(label) for label in batch.labels.tolist()])
+    expected = render(
+        outlines(stream.seed, np.array(stream[0].classes)),
+        type(factors)(*(column.numpy() for column in factors)),
+        white.canvas,
+        which=which,
+    )
+    found = recolor(batch.images, colors, palette)
+    error = (found - torch.as_tensor(expected)).abs()
+    assert (batch.images - torch.as_tensor(expected)).abs().mean() > 10 * error.mean()
+    assert error.mean() < 0.002
+
+
+def test_colours_are_regressed_beside_maps() -> None:
+    stream = small_stream(canvas=Canvas(size=16, channels=3, colors=("white", "red", "blue")))
+    learner = learned(2, stream, regress_color=True, epochs=4)
+    batch = stream[1].test.batch(slice(None))
+    targets = learner._color_targets(batch, 0)
+    assert learner.theta(batch.images).shape == (len(batch.images), 2, 3)
+    error = (learner._regress(batch.images)[:, 6:] - targets).square().mean()
+    assert error < 0.3 * (targets - targets.mean(0)).square().mean()
+    assert torch.equal(learner._color_targets(batch, 2)[-2:], torch.ones(2, 3))
+
+
+def test_colours_need_three_channels() -> None:
+    with pytest.raises(ValueError, match="regress_color needs sprites with 3 channels"):
+        learned(0, regress_color=True)
+
+
+def test_extra_exemplars_are_training_images_in_canonical_pose() -> None:
+    stream = Stream(tasks=1)
+    learner = build("dcl", stream, "cpu", net="convnet", exemplars_per_class=4)
+    learner._store(stream[0], stream[0].exemplars())
+    assert learner.extra_exemplars.labels == [64 * c + j for c in range(10) for j in range(3)]
+    extra = learner.extra_exemplars.images().float().reshape(10, 3, -1) / 255
+    canonical = learner.memory.images().float().reshape(10, 1, -1) / 255
+    own = (extra - canonical).abs().mean((1, 2))
+    other = (extra - canonical.roll(1, 0)).abs().mean((1, 2))
+    assert (own < 0.03).all()
+    assert (own < other).all()
+
+
+def test_a_class_is_as_near_as_its_nearest_exemplar() -> None:
+    rng = torch.Generator().manual_seed(0)
+    memory = Exemplars((1, 4, 4))
+    extra = memory.empty()
+    memory.add(range(5), torch.rand(5, 1, 4, 4, generator=rng))
+    labels = [64 * c + j for c in range(5) for j in range(3)]
+    extra.add(labels, torch.rand(15, 1, 4, 4, generator=rng))
+    queries = torch.rand(20, 1, 4, 4, generator=rng)
+    memory.remove([3])
+    found = search_classes(memory, extra, 3, queries, 4)
+    for query, row, distances in zip(queries, *found, strict=True):
+        nearest = {}
+        for c in (0, 1, 2, 4):
+            images = [memory.images([c]), extra.images([64 * c + j for j in range(3)])]
+            stored = torch.cat(images).float() / 255
+            nearest[c] = float((stored - query).square().mean((1, 2, 3)).min())
+        order = sorted(nearest, key=nearest.__getitem__)
+        assert row.tolist() == order
+        assert distances.tolist() == pytest.approx([nearest[c] for c in order], rel=1e-5)
 
 
 def test_weight_averaging_decays_polynomially_up_to_its_bound() -> None:
@@ -359,8 +518,11 @@ def test_data_without_maps_are_refused_before_anything_is_stored() -> None:
     ("name", "value"),
     [
         ("jitter", 1.5),
+        ("edge_jitter", 1.5),
         ("exemplar_replay", -0.1),
         ("masked_entries", 6),
+        ("exemplars_per_class", 0),
+        ("map_loss_weight", -1),
         ("sigma", -1),
         ("weight_averaging", 1.0),
         ("instance_stats", 1.5),
@@ -380,3 +542,16 @@ def test_exemplar_replay_and_jitter_must_fit_into_a_batch() -> None:
 def test_an_image_loss_needs_images_besides_replayed_exemplars() -> None:
     with pytest.raises(ValueError, match="exemplar_replay=1 leaves no image"):
         Settings(exemplar_replay=1.0, image_loss_weight=0.1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"map_loss_weight": 0}, "both 0"),
+        ({"image_loss_weight": 1, "regress_color": True}, "in their own colour"),
+        ({"exemplars_per_class": 2, "fit_candidates": 3}, "canonical exemplars only"),
+    ],
+)
+def test_settings_that_exclude_each_other_are_refused(changes: dict[str, Any], found: str) -> None:
+    with pytest.raises(ValueError, match=found):
+        Settings(**changes)

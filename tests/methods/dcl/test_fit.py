@@ -62,18 +62,29 @@ def test_gradients_of_a_ramp() -> None:
     assert torch.allclose(to_y[..., 1:-1, :], torch.tensor(-0.5))
 
 
+def test_weights_of_edges_follow_from_the_contrast_of_neighbours() -> None:
+    image = torch.tensor([0.5, 0.5, 0.5, 0.5, 0.7, 0.7, 0.7]).expand(1, 1, 5, 7)
+    # Central differences of 0.2 / 2 a pixel beside the edge: as large as the constant, so 1 / sqrt(1 + 1).
+    expected = torch.tensor([1, 1, 1, 0.5**0.5, 0.5**0.5, 1, 1]).expand(1, 1, 5, 7)
+    torch.testing.assert_close(fit.edge_weights(image), expected)
+    torch.testing.assert_close(fit.edge_weights(image.mT), expected.mT)
+
+
 @pytest.mark.parametrize("way", range(4))
 def test_one_step_nearly_undoes_a_small_transformation(way: int) -> None:
     move = [0.0] * 4
     move[way] = 0.02
     picture = hill()
-    found = fit.gauss_newton_step(transform_images(picture, small_map(*move)), picture)
+    found = fit.gauss_newton_step(
+        transform_images(picture, small_map(*move)), torch.ones_like(picture), picture
+    )
     assert torch.allclose(found, small_map(*move), atol=0.002)
 
 
-def test_a_step_is_the_least_squares_solution_of_the_linear_problem() -> None:
+def test_a_step_is_the_weighted_least_squares_solution_of_the_linear_problem() -> None:
     picture = hill(24).double()
     wanted = transform_images(hill(24), small_map(0.03, -0.02, 0.01, 0.04)).double()
+    weights = 0.2 + hill(24).flip(3)
     columns = []
     for way in range(4):
         moves = [[sign * 1e-4 * (place == way) for place in range(4)] for sign in (1, -1)]
@@ -81,8 +92,9 @@ def test_a_step_is_the_least_squares_solution_of_the_linear_problem() -> None:
         columns.append((ahead - behind) / 2e-4)
     changes = np.stack([column.numpy()[2:-2, 2:-2].ravel() for column in columns], 1)
     rest = (wanted - picture)[0, 0].numpy()[2:-2, 2:-2].ravel()
-    solution = np.linalg.lstsq(changes, rest, rcond=None)[0]
-    found = fit.gauss_newton_step(wanted.float(), picture.float())[0].double()
+    each = weights.numpy()[0, 0, 2:-2, 2:-2].ravel()
+    solution = np.linalg.lstsq(each[:, None] * changes, each * rest, rcond=None)[0]
+    found = fit.gauss_newton_step(wanted.float(), weights, picture.float())[0].double()
     expected = small_map(*solution).double()[0]
     assert torch.allclose(found, expected, atol=0.004)
 
@@ -98,10 +110,11 @@ def through(picture: Tensor, one: Tensor) -> Tensor:
 def test_steps_recover_the_true_map_from_a_nearby_one() -> None:
     stream, images, labels, maps = shown(50)
     exemplars = stream.exemplars(range(50)).images[labels]
-    best = fit.fit(images, exemplars, maps, steps=0).errors
+    weights = fit.edge_weights(images)
+    best = fit.fit(images, weights, exemplars, maps, steps=0).errors
     off = compose(small_map(0.015, 0.02, -0.015, 0.01), maps)
-    start = fit.fit(images, exemplars, off, steps=0).errors
-    end, found = fit.fit(images, exemplars, off, steps=4)
+    start = fit.fit(images, weights, exemplars, off, steps=0).errors
+    end, found = fit.fit(images, weights, exemplars, off, steps=4)
     assert (start > 3 * best).float().mean() > 0.9
     assert ((start - end) / (start - best)).clamp(max=1).mean() > 0.98
     assert (found - maps).abs().mean() < 0.1 * (off - maps).abs().mean()
@@ -110,12 +123,15 @@ def test_steps_recover_the_true_map_from_a_nearby_one() -> None:
 @pytest.mark.parametrize("device", ON)
 def test_uniform_images_and_degenerate_maps_give_finite_errors(device: str) -> None:
     plain = torch.full((3, 1, 16, 16), 51 / 255)
-    assert torch.equal(fit.gauss_newton_step(plain, plain), torch.eye(2, 3).expand(3, 2, 3))
+    assert torch.equal(
+        fit.gauss_newton_step(plain, torch.ones_like(plain), plain),
+        torch.eye(2, 3).expand(3, 2, 3),
+    )
     maps = torch.stack((torch.eye(2, 3), torch.zeros(2, 3), torch.eye(2, 3) * 1e-20)).to(device)
     rows = torch.arange(3, device=device)
     for images in (plain.to(device), hill(16).expand(3, 1, 16, 16).to(device)):
         pictures = (images * 255).round().to(torch.uint8)
-        found = fit._fit_pairs(images, rows, pictures, maps).errors
+        found = fit._fit_pairs(images, fit.edge_weights(images), rows, pictures, maps).errors
         assert found[0] < 1e-5
         assert ((found >= 0) & (found <= 1)).all()
 
@@ -132,8 +148,9 @@ def test_kernel_matches_the_pytorch_version(shape: tuple[int, int, int], steps: 
     rows = torch.randint(0, 10, (40,), generator=rng)
     exact = torch.eye(2, 3).expand(40, 2, 3)
     maps, images = nearest_similarity(perturbed(exact, 0.03)), smooth[:10]
-    errors, found = fit.fit(images[rows], exemplars, maps, steps)
-    there = [part.cuda() for part in (images, rows, exemplars, invert(maps))]
+    weights = torch.rand(images.shape, generator=rng)
+    errors, found = fit.fit(images[rows], weights[rows], exemplars, maps, steps)
+    there = [part.cuda() for part in (images, weights, rows, exemplars, invert(maps))]
     fast, back = fit_kernel.fit(*there, steps=steps, ridge=1e-3)
     torch.testing.assert_close(fast.cpu(), errors, rtol=1e-3, atol=1e-7)
     torch.testing.assert_close(invert(back).cpu(), found, rtol=0, atol=1e-3)
@@ -148,8 +165,9 @@ def test_with_all_exemplars_as_candidates_the_best_fit_is_found(
     exemplars = stream.exemplars(range(20)).images
     off = perturbed(maps, 0.01)
     found = fit.match(images.to(device), off.to(device), memory_of(stream, 20, device), 3, 20)
+    weights = fit.edge_weights(images)
     slow = [
-        fit.fit(images, exemplars[[c]].expand_as(images), nearest_similarity(off)).errors
+        fit.fit(images, weights, exemplars[[c]].expand_as(images), nearest_similarity(off)).errors
         for c in range(20)
     ]
     distances, labels = torch.stack(slow, 1).sort(dim=1, stable=True)
@@ -249,3 +267,21 @@ def test_fitting_corrects_small_errors_of_maps_and_detects_new_shapes() -> None:
     strange = fit.match(new.images, new.theta, memory, 2, 5).novelty
     assert strange.median() > 0.6
     assert fitted.novelty.median() < 0.2
+
+
+def test_weights_of_edges_help_to_match_hard_edged_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream(seed=100, canvas=Canvas(parity=True))
+    batches = [stream[index].test.batch(slice(0, 20)) for index in range(0, 20, 2)]
+    images, labels, maps = (
+        torch.cat([getattr(batch, name) for batch in batches])
+        for name in ("images", "labels", "theta")
+    )
+    memory, off = memory_of(stream, 200), perturbed(maps, 0.01)
+    weighted = fit.match(images, off, memory, 1, 10)
+    monkeypatch.setattr(fit, "edge_weights", torch.ones_like)
+    plain = fit.match(images, off, memory, 1, 10)
+    right, plain_right = (
+        (found.labels[:, 0] == labels).float().mean() for found in (weighted, plain)
+    )
+    assert right >= 0.98
+    assert plain_right <= right - 0.03

@@ -84,3 +84,30 @@ def test_the_summary_has_the_stability_gap(write_run, summary):
     write_run("a", more=more)
     # 0.9 to 0.3 at the first switch, 0.8 to 0.7 at the second
     assert _cells(summary(), "dcl", "stability") == {"stability gap": "+0.350"}
+
+
+def _note(tmp_path) -> str:
+    return summary_table(group_runs(load_runs(tmp_path))).note
+
+
+def test_methods_that_did_not_learn_their_tasks_are_named(write_run, tmp_path):
+    write_run("a")  # 0.9, as in its matrix: 9, 8 and 10 of 10
+    write_run("b", "bir", matrix=[[9], [7, 8], [6, 7, 9]])
+    assert "Did not learn their tasks (learning accuracy below 0.9): bir." in _note(tmp_path)
+
+
+def test_a_blank_has_its_reason(write_run, tmp_path):
+    write_run("a")
+    write_run("b", "er", matrix=[[], [], [6, 7, 9]])
+    note = _note(tmp_path)
+    assert "No forgetting of er: 2 of 3 tasks were not tested right after they were learned" in note
+    assert "forward transfer" not in note  # no method has any
+
+
+def test_validation_images_are_named_and_not_mixed_with_test_images(write_run, tmp_path):
+    row = {"kind": "test", "step": 15, "learned": 2, "total": 10, "correct": 5, "split": "val"}
+    write_run("a", matrix=[], more=[{**row, "tested": tested} for tested in range(3)])
+    assert "All numbers are of validation images" in _note(tmp_path)
+    write_run("b", "er")
+    with pytest.raises(ValueError, match=r"evaluated on the same images: .*a on val, .*b on test"):
+        load_runs(tmp_path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.report import Table
@@ -17,16 +17,38 @@ if TYPE_CHECKING:
 
 TITLE = "Continuous factors"
 SOURCE = "ours"
-CLAIM = "Tests on the training grid overestimate a learner; poses in between show whether it generalises."
-JITTER = Trial(
-    "dcl-plus-jitter", "dcl-plus", {"jitter": 0.25, "instance_stats": 0.0}, label="DCL+ with jitter"
+CLAIM = (
+    "Tests on the training grid overestimate a learner that trained on the grid alone; poses in between "
+    "show whether it generalises."
 )
-_TRIALS = (DCL, DCL_PLUS, JITTER)
+# Some images of a batch are moved to a pose between those of the grid.
+DCL_JITTER = Trial(
+    "dcl-jitter",
+    "dcl",
+    {"jitter": 0.25},
+    max_tasks=TABLE_TASKS,
+    seeds=SEEDS,
+    label="DCL with jitter",
+)
+JITTER = DCL_JITTER._replace(
+    name="dcl-plus-jitter",
+    method="dcl-plus",
+    settings={"jitter": 0.25, "instance_stats": 0.0},
+    label="DCL+ with jitter",
+)
+_TRIALS = (DCL, DCL_JITTER, DCL_PLUS, JITTER)
 SETTINGS = {
     SMALL: Settings(_TRIALS, {"classes": 20}),
     PAPER: Settings(_TRIALS, {"classes": 1000}),
 }
-COST = {SMALL: "1 minute", PAPER: "8 minutes"}
+COST = {SMALL: "1 minute", PAPER: "25 minutes"}
+_NOTE = (
+    f"After {TABLE_TASKS} tasks. The memory holds only the new shapes. Continuous: any pose within the "
+    "ranges of the grid. Only DCL is trained on the grid alone, so only for DCL are these poses new: "
+    "exemplar replay of DCL+ shows exemplars in random continuous poses, and jitter moves images off the "
+    "grid. DCL+ with jitter uses no instance statistics."
+)
+_WHY = "no value was published; DCL+ and jitter train on such poses"
 
 
 def run(runner: Runner) -> None:
@@ -37,7 +59,7 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Compare one-shot accuracy on the grid and between its values."""
     settings = results.settings(SETTINGS)
-    groups = results.groups(settings.trials)
+    groups = results.groups(settings.trials, TABLE_TASKS)
     classes = settings.options["classes"]
     names = {
         factors: f"one_shot_standard_{factors}_{classes}" for factors in ("grid", "continuous")
@@ -49,19 +71,18 @@ def figure(results: ResultsFolder) -> ExperimentResult:
             [group.label, *(summary_cell(group, name, 4) for name in names.values())]
             for group in groups
         ],
-        "The memory holds only the new shapes. Continuous: any pose within the ranges of the grid. The run "
-        "with jitter uses no instance statistics.",
+        _NOTE,
     )
     continuous = {group.label: summary_mean(group, names["continuous"]) for group in groups}
     caption = "One-shot accuracy, poses between those of the grid."
     figures = bar_figures(
         groups, names["continuous"], "continuous", "accuracy, continuous factors", caption
     )
-    claim = f"{classes:,} new classes, poses between those of the grid"
+    claim = f"{classes:,} new classes, poses between those of the grid (new for DCL alone)"
     return ExperimentResult(
         figures,
         tables=[table] if groups else [],
-        verdicts=[unpublished(claim, format_values(continuous, 4))],
+        verdicts=[unpublished(claim, format_values(continuous, 4), _WHY)],
         runs=runs_of(groups),
         missing=results.missing(settings.trials),
     )

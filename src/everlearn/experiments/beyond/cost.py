@@ -15,9 +15,10 @@ from everlearn.experiments.framework.shared_trials import (
     LWF,
     MIDDLE_BUFFER,
     SI,
+    TABLE_TASKS,
     replay,
 )
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.charts import Dot, draw_dots
@@ -29,20 +30,16 @@ if TYPE_CHECKING:
 TITLE = "Cost per accuracy"
 SOURCE = "ours"
 CLAIM = "Storage and training time belong beside accuracy when methods are compared."
+
+
+def _trials(scale: str) -> tuple[Trial, ...]:
+    dark = replay(MIDDLE_BUFFER[scale], "der++")
+    return (DCL_PLUS, DCL, *ER[scale], dark, LWF, SI, EWC, JOINT[scale])
+
+
 SETTINGS = {
-    scale: Settings(
-        (
-            DCL_PLUS,
-            DCL,
-            *ER[scale],
-            replay(MIDDLE_BUFFER[scale], "der++"),
-            LWF,
-            SI,
-            EWC,
-            JOINT[scale],
-        )
-    )
-    for scale in (SMALL, PAPER)
+    SMALL: Settings(_trials(SMALL)),
+    PAPER: Settings(_trials(PAPER)),
 }
 COST = {
     SMALL: "nothing beyond the other experiments",
@@ -63,7 +60,7 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy against bytes and against seconds."""
     trials = results.settings(SETTINGS).trials
-    groups = results.groups(trials)
+    groups = results.groups(trials, TABLE_TASKS)
     figures = [
         *_scatter(groups, "bytes", "bytes stored"),
         *_scatter(groups, "seconds", "seconds of training"),
@@ -99,5 +96,5 @@ def _scatter(groups: list[Group], name: str, label: str) -> list[Figure]:
     ]
     if not dots:
         return []
-    svg = draw_dots(dots, f"cost-{name}", label, "accuracy at the end", f"accuracy against {label}")
-    return [Figure(svg, f"Accuracy on all tasks at the end against {label}.")]
+    svg = draw_dots(dots, f"cost-{name}", label, "accuracy", f"accuracy against {label}")
+    return [Figure(svg, f"Accuracy on all tasks after {TABLE_TASKS} against {label}.")]

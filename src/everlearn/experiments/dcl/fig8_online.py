@@ -5,13 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import accuracy_figures, final_accuracy
+from everlearn.experiments.framework.groups import (
+    accuracy_figures,
+    final_accuracy,
+    final_values,
+    mean_or_none,
+)
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS
+from everlearn.experiments.framework.rule import lead_above, lead_over
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_claim, unpublished
+from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.metrics import curve
-from everlearn.report import Group
+from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -22,14 +28,21 @@ SOURCE = "Figure 8"
 CLAIM = (
     "The accuracy of DCL rises with one, three and five epochs per task; with more it ends higher."
 )
-_EPOCHS = (
-    Trial("dcl-online", "dcl", {"epochs": 1}, {"online": True}, label="DCL, 1 epoch"),
-    Trial("dcl-3", "dcl", {"epochs": 3}, label="DCL, 3 epochs"),
-    DCL,
+_ONLINE = Trial(
+    "dcl-online",
+    "dcl",
+    {"epochs": 1},
+    {"online": True},
+    max_tasks=TABLE_TASKS,
+    seeds=SEEDS,
+    label="DCL, 1 epoch",
 )
-_PLUS = Trial("dcl-plus-online", "dcl-plus", {"epochs": 1}, {"online": True}, label="DCL+, 1 epoch")
-SETTINGS = dict.fromkeys((SMALL, PAPER), Settings((*_EPOCHS, _PLUS, DCL_PLUS)))
-COST = {SMALL: "1 minute", PAPER: "8 minutes"}
+_THREE = _ONLINE._replace(name="dcl-3", settings={"epochs": 3}, stream={}, label="DCL, 3 epochs")
+_EPOCHS = (_ONLINE, _THREE, DCL)
+_PLUS = _ONLINE._replace(name="dcl-plus-online", method="dcl-plus", label="DCL+, 1 epoch")
+_TRIALS = (*_EPOCHS, _PLUS, DCL_PLUS)
+SETTINGS = {SMALL: Settings(_TRIALS), PAPER: Settings(_TRIALS)}
+COST = {SMALL: "1 minute", PAPER: "25 minutes"}
 
 
 def run(runner: Runner) -> None:
@@ -41,31 +54,35 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw one curve per number of epochs."""
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
-    dcl = results.groups(_EPOCHS)
-    complete = len(dcl) == len(_EPOCHS)
-    final = {group.label: final_accuracy(group) for group in dcl}
-    ordered = all(fewer <= more + 0.01 for fewer, more in pairwise(final.values()))
-    rises = {group.label: _rise(group) for group in dcl}
+    dcl = results.groups(_EPOCHS, TABLE_TASKS)
+    complete = dcl if len(dcl) == len(_EPOCHS) else []
+    ends = [final_values(group) for group in complete]
+    rises = {group.label: {run.seed: _rise(run) for run in group.runs} for group in complete}
     plus = {group.label: final_accuracy(group) for group in results.groups([_PLUS])}
     verdicts = [
-        judge_claim("More epochs end higher", format_values(final), ordered if complete else None),
-        judge_claim(
+        judge_statement(
+            "More epochs end higher",
+            format_values({group.label: final_accuracy(group) for group in dcl}),
+            [lead_over(more, fewer) for fewer, more in pairwise(ends)],
+            f"accuracy after {TABLE_TASKS} tasks",
+        ),
+        judge_statement(
             "Accuracy rises with any number of epochs",
-            format_values(rises),
-            all(rise > 0 for rise in rises.values()) if complete else None,
-            "last accuracy minus first accuracy",
+            format_values({label: mean_or_none(values) for label, values in rises.items()}),
+            [lead_above(values, 0.0) for values in rises.values()],
+            f"accuracy after {TABLE_TASKS} tasks minus the first one",
         ),
         unpublished("DCL+ with one epoch", format_values(plus)),
     ]
     return ExperimentResult(
         accuracy_figures(groups, "fig8", "Accuracy on all tasks so far."),
         verdicts=verdicts,
-        runs=runs_of(groups),
+        runs=runs_of(results.groups(trials, TABLE_TASKS)),
         missing=results.missing(trials),
     )
 
 
-def _rise(group: Group) -> float:
+def _rise(run: LoadedRun) -> float:
     """Return the last accuracy minus the first."""
-    accuracy = curve(group.runs[0].rows).accuracy
+    accuracy = curve(run.rows).accuracy
     return float(accuracy[-1] - accuracy[0])

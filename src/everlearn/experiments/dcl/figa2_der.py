@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import accuracy_after, accuracy_figures
+from everlearn.experiments.framework.groups import (
+    accuracy_after,
+    accuracy_figures,
+    mean_or_none,
+    values_after,
+)
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL_PLUS, MIDDLE_BUFFER, replay
+from everlearn.experiments.framework.rule import Values, lead_over
+from everlearn.experiments.framework.shared_trials import (
+    DCL_PLUS,
+    MIDDLE_BUFFER,
+    TABLE_TASKS,
+    replay,
+)
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import compare_number, format_values, judge_claim
+from everlearn.experiments.framework.verdicts import (
+    compare_number,
+    format_values,
+    judge_statement,
+)
 from everlearn.metrics import curve
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
@@ -28,7 +43,7 @@ def _trials(size: int) -> tuple[Trial, ...]:
         name=f"{dark.name}-late",
         settings={**dark.settings, "store_at_task_end": True},
         label="DER++, late",
-        max_tasks=200,
+        max_tasks=TABLE_TASKS,
     )
     fast = (
         late._replace(
@@ -43,13 +58,10 @@ def _trials(size: int) -> tuple[Trial, ...]:
 
 SETTINGS = {
     SMALL: Settings(_trials(MIDDLE_BUFFER[SMALL]), {"tasks": 5}),
-    PAPER: Settings(_trials(MIDDLE_BUFFER[PAPER]), {"tasks": 200}),
+    PAPER: Settings(_trials(MIDDLE_BUFFER[PAPER]), {"tasks": TABLE_TASKS}),
 }
-COST = {SMALL: "2 minutes", PAPER: "15 minutes"}
-_WHY = (
-    "none of four settings reaches it; with the settings of the paper's code nothing learns this stream, "
-    "so we could not trace the difference"
-)
+COST = {SMALL: "2 minutes", PAPER: "45 minutes"}
+_BEST = "the best of all settings, chosen by the same numbers, which flatters it"
 _NOTE = (
     "Late: images and logits are stored when a task ends, as in the package that the paper used; "
     "otherwise when an image is first seen, as the method defines it. Learning rates are those of Adam at "
@@ -66,17 +78,18 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy of all variants."""
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
-    groups = results.groups(settings.trials)
-    replay_accuracy = _best(groups, "er", tasks)
+    groups = results.groups(settings.trials, TABLE_TASKS)
     best = _best(groups, "der++", tasks)
     verdicts = [
-        judge_claim(
+        judge_statement(
             f"After {tasks} tasks the best DER++ is above replay",
             format_values({group.label: accuracy_after(group, tasks) for group in groups}),
-            None if replay_accuracy is None or best is None else best > replay_accuracy,
+            [lead_over(best, _best(groups, "er", tasks))],
             _last_lead(groups),
         ),
-        compare_number(f"Accuracy of the best DER++ after {tasks} tasks", 0.40, best, _WHY),
+        compare_number(
+            f"Accuracy of the best DER++ after {tasks} tasks", 0.4, best, _BEST, digits=1
+        ),
     ]
     return ExperimentResult(
         accuracy_figures(groups, "figA2", "Accuracy on all tasks so far."),
@@ -104,6 +117,7 @@ def _last_lead(groups: list[Group]) -> str:
     return f"a variant is above replay up to {max(leads)} tasks" if leads else "no variant ever is"
 
 
-def _best(groups: list[Group], method: str, tasks: int) -> float | None:
-    values = [accuracy_after(group, tasks) for group in groups if group.method == method]
-    return max((value for value in values if value is not None), default=None)
+def _best(groups: list[Group], method: str, tasks: int) -> Values:
+    """Return the accuracies by seed of the group of a method with the highest mean; none without rows."""
+    found = [values_after(group, tasks) for group in groups if group.method == method]
+    return max(filter(None, found), key=lambda values: mean_or_none(values) or 0.0, default={})

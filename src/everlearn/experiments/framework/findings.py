@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from everlearn.experiments.framework.groups import final_accuracy
+from everlearn.experiments.framework.shared_trials import EWC, LWF, SI
 from everlearn.metrics import table
 from everlearn.report import Finding, Group, Lead
 from everlearn.report.charts.accuracy_lines import accuracy_lines
@@ -14,8 +15,8 @@ from everlearn.report.charts.curves import draw_curves
 from everlearn.report.loaded_run import LoadedRun
 from everlearn.report.tables.numbers import fraction
 
-_SHOWN = {"dcl-plus": 1, "dcl": 1, "er": 3, "ewc": 1}  # groups per method in the main figure
-_REGULARISATION = ("lwf", "si", "ewc")
+_SHOWN = {"dcl-plus": 1, "dcl": 1, "er": 3, EWC.method: 1}  # groups per method in the main figure
+_REGULARISATION = (LWF.method, SI.method, EWC.method)
 _CAPTION = (
     "Accuracy on the test images of all tasks learned so far. ER replays stored images, EWC regularises "
     "weights; DCL and DCL+ learn to bring images to a canonical form and compare them with exemplars."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,22 +15,35 @@ from everlearn.report.tables.numbers import MISSING
 from everlearn.rows import Row
 
 
+def values_after(group: Group, tasks: int) -> dict[int, float]:
+    """Return the accuracy on all tasks so far after a number of tasks, by seed, where it was tested."""
+    values = {run.seed: _accuracy_after(run.rows, tasks) for run in group.runs}
+    return {seed: value for seed, value in values.items() if value is not None}
+
+
 def accuracy_after(group: Group, tasks: int) -> float | None:
     """Return the accuracy on all tasks so far after a number of tasks, mean over the seeds tested then."""
-    values = [_accuracy_after(run.rows, tasks) for run in group.runs]
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    return mean_or_none(values_after(group, tasks))
+
+
+def final_values(group: Group) -> dict[int, float]:
+    """Return the accuracy on all tasks at the end, by seed."""
+    return group.values("average_accuracy")
 
 
 def final_accuracy(group: Group) -> float:
     """Return the accuracy on all tasks at the end, mean over seeds."""
-    return float(np.mean([run.summary["average_accuracy"] for run in group.runs]))
+    return float(np.mean(list(final_values(group).values())))
 
 
 def summary_mean(group: Group, name: str) -> float | None:
     """Return a number of the summary, mean over the seeds that have it."""
-    values = list(group.values(name).values())
-    return sum(values) / len(values) if values else None
+    return mean_or_none(group.values(name))
+
+
+def mean_or_none(values: Mapping[int, float]) -> float | None:
+    """Return the mean over seeds; None without any."""
+    return float(np.mean(list(values.values()))) if values else None
 
 
 def final_pooled_accuracy(group: Group) -> float:

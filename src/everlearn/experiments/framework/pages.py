@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from everlearn.core.files import write_file
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.beyond import overview, stability
 from everlearn.experiments.framework.findings import make_lead
-from everlearn.experiments.framework.groups import summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder
-from everlearn.experiments.framework.trial import PAPER, at_scale
+from everlearn.experiments.framework.trial import PAPER, SMALL, at_scale
+from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentInfo, ExperimentResult
 from everlearn.report.reproduction import Reproduction, write_report
@@ -21,8 +21,20 @@ from everlearn.report.verdict import Verdict
 
 SCALE_FILE = "reproduce.json"
 SCALE_NAMES = ("tiny", "small", "paper")
-_SMALLER = "a much smaller stream than the paper's"
+_SMALLER = "nothing was published for a stream as small as this"
 _OVERVIEW = "overview"
+_SMALL_INTROS = {
+    "tiny": (
+        "A smoke test: two tasks of three classes, images of 16 pixels, one epoch. It shows that every "
+        "experiment runs from end to end. Nothing is learned in so few steps: every method is near chance "
+        "level, and no number or ranking on this page means anything."
+    ),
+    SMALL: (
+        "A check on a CPU: five tasks of three classes, images of 16 pixels. Methods learn each task, and "
+        "forgetting shows: fine-tuning ends near 0.2, as it knows only the last of five tasks. Rankings "
+        "say little about long streams, and no number is compared with a paper."
+    ),
+}
 # Headings of the contents, by the folder of an experiment's module.
 _GROUPS = {
     "dcl": "Disentangled continual learning",
@@ -59,11 +71,29 @@ def write_experiments_report(
 ) -> Path:
     """Write the report of the named experiments, or of all, from the rows in a folder."""
     results = ResultsFolder(folder, scale)
-    chosen = names or list(EXPERIMENTS)
-    experiments = [(_info(name, scale), _result(name, results)) for name in chosen]
-    command = f"everlearn reproduce {'all' if not names else ' '.join(names)} --scale {scale}"
-    groups = _compared(results, chosen)
-    lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in chosen else None
+    return write_drawn_report(results, draw_experiments(results, names), out, title)
+
+
+def draw_experiments(
+    results: ResultsFolder, names: Sequence[str] = ()
+) -> dict[str, ExperimentResult]:
+    """Return the result of the named experiments, or of all, by name."""
+    return {name: _result(name, results) for name in names or EXPERIMENTS}
+
+
+def write_drawn_report(
+    results: ResultsFolder,
+    drawn: Mapping[str, ExperimentResult],
+    out: Path,
+    title: str | None = None,
+) -> Path:
+    """Write the report of experiments that were drawn from a folder."""
+    scale = results.scale
+    experiments = [(_info(name, scale), result) for name, result in drawn.items()]
+    chosen = "all" if len(drawn) == len(EXPERIMENTS) else " ".join(drawn)
+    command = f"everlearn reproduce {chosen} --scale {scale}"
+    groups = summary_groups(results, list(drawn))
+    lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in drawn else None
     content = Reproduction(
         title or _title(scale), _intro(scale), command, groups, experiments, lead
     )
@@ -83,25 +113,25 @@ def _result(name: str, results: ResultsFolder) -> ExperimentResult:
     result: ExperimentResult = EXPERIMENTS[name].figure(results)
     if results.scale == PAPER:
         return result
-    return result._replace(verdicts=[_not_comparable(verdict) for verdict in result.verdicts])
+    return result._replace(verdicts=[_report(verdict) for verdict in result.verdicts])
 
 
-def _not_comparable(verdict: Verdict) -> Verdict:
-    """Withdraw a verdict from a smaller stream than the paper's."""
+def _report(verdict: Verdict) -> Verdict:
+    """Report our number alone: nothing was published for a stream as small as this."""
     if verdict.verdict == "not comparable":
         return verdict
-    return verdict._replace(verdict="not comparable", why=_SMALLER)
+    return unpublished(verdict.statement, verdict.ours, _SMALLER)
 
 
-def _compared(results: ResultsFolder, names: Sequence[str]) -> list[Group]:
+def summary_groups(results: ResultsFolder, names: Sequence[str] = ()) -> list[Group]:
     """Return the methods of the summary: all, or those of one experiment."""
-    if len(names) > 1:
+    if len(names) != 1:
         groups = overview.compared_groups(results)
     else:
         trials = results.settings(EXPERIMENTS[names[0]].SETTINGS).trials
         # Accuracy on some tasks is not comparable with accuracy on all.
         groups = results.groups(trial for trial in trials if not trial.plan.get("max_test_tasks"))
-    gaps = _gaps(results)
+    gaps = stability.gaps(results)
     return [_with_gap(group, gaps) for group in groups]
 
 
@@ -109,14 +139,8 @@ def _title(scale: str) -> str:
     return "Everlearn: endless continual learning" + ("" if scale == PAPER else f", scale {scale}")
 
 
-def _gaps(results: ResultsFolder) -> dict[str, float | None]:
-    """Return the stability gap by label, measured on a shorter stream."""
-    probed = results.groups(results.settings(stability.SETTINGS).trials)
-    return {group.label: summary_mean(group, "stability_gap") for group in probed}
-
-
-def _with_gap(group: Group, gaps: dict[str, float | None]) -> Group:
-    """Add the stability gap of the group's label to its runs, if there is one."""
+def _with_gap(group: Group, gaps: dict[str, float]) -> Group:
+    """Add the stability gap of the group's label, measured on a shorter stream, if there is one."""
     gap = gaps.get(group.label)
     if gap is None:
         return group
@@ -134,6 +158,4 @@ def _intro(scale: str) -> str:
             "representations (VASE, Achille et al. 2018, arXiv 1808.06508) on MNIST and Fashion-MNIST. "
             "Stability gaps in the summary come from ten tasks."
         )
-    return (
-        "The same experiments on a small stream. It shows that they work; its numbers say little."
-    )
+    return _SMALL_INTROS[scale]

@@ -30,14 +30,19 @@ class ResultsFolder:
         """Return the settings of an experiment at this scale."""
         return at_scale(by_scale, self.scale)
 
-    def groups(self, trials: Iterable[Trial]) -> list[Group]:
-        """Return the finished runs of each trial, in the order of the trials; empty groups are left out."""
-        loaded = [(trial, self._load_trial(trial)) for trial in trials]
+    def groups(self, trials: Iterable[Trial], tasks: int | None = None) -> list[Group]:
+        """Return the finished runs of each trial, in the order of the trials; empty groups are left out.
+
+        Args:
+            tasks: cut all runs after so many tasks, so that runs of different lengths are compared; by
+                default only the longest runs of each trial are returned, whole.
+        """
+        loaded = [(trial, _cut(self._load_trial(trial), tasks)) for trial in trials]
         return [Group(trial.title, trial.method, runs) for trial, runs in loaded if runs]
 
     def missing(self, trials: Iterable[Trial]) -> list[str]:
         """Return the names of the runs that do not exist or are not finished."""
-        names = [trial.folder(seed) for trial in trials for seed in trial.seeds]
+        names = [trial.folder(seed) for trial in trials for seed in trial.seeds_at(self.scale)]
         return [name for name in names if not is_finished(self.folder / name)]
 
     def rows(self, measurement: str) -> list[MeasurementRow]:
@@ -61,7 +66,7 @@ class ResultsFolder:
         return cast("list[MeasurementRow]", rows)
 
     def _load_trial(self, trial: Trial) -> list[LoadedRun]:
-        names = [trial.folder(seed) for seed in trial.seeds]
+        names = [trial.folder(seed) for seed in trial.seeds_at(self.scale)]
         runs = [self._load(name, trial) for name in names if is_finished(self.folder / name)]
         return [run._replace(label=trial.title) for run in runs if run.measured]
 
@@ -78,6 +83,22 @@ def _check_method(run: LoadedRun, trial: Trial) -> None:
         raise ValueError(
             f"{run.folder} holds a run of {run.method}, but its name belongs to {trial.method}; rename it"
         )
+
+
+def _cut(runs: Sequence[LoadedRun], tasks: int | None) -> list[LoadedRun]:
+    if tasks is not None:
+        return [first_tasks(run, tasks) for run in runs]
+    longest = max((run.stream["tasks"] for run in runs), default=0)
+    return [run for run in runs if run.stream["tasks"] == longest]
+
+
+def first_tasks(run: LoadedRun, tasks: int) -> LoadedRun:
+    """Return a run as it was after so many tasks."""
+    if run.stream["tasks"] <= tasks:
+        return run
+    rows = [row for row in run.rows if row["learned"] < tasks]
+    costs = [row for row in run.costs if row["learned"] < tasks]
+    return run._replace(rows=rows, costs=costs, summary=summarise(rows, costs))
 
 
 def subsample_tests(run: LoadedRun, every: int) -> LoadedRun:

@@ -32,6 +32,7 @@ from everlearn.runs.folder import DONE, is_finished
 from everlearn.runs.presets import Preset, find_preset
 from everlearn.stream import ArrayStream, Stream, TaskStream
 from everlearn.stream.datasets.files import data_folder
+from everlearn.stream.scenarios.incremental import find_scenario
 from everlearn.training.device import find_device, gpu_name
 
 # Consumes the rows of one run: rows, its folder, its name, its number of tasks.
@@ -76,7 +77,7 @@ class Runner:
     def run_trials(self, trials: Iterable[Trial]) -> None:
         """Start or resume the runs of the trials, and finish them."""
         for trial in trials:
-            for seed in trial.seeds:
+            for seed in trial.seeds_at(self.scale):
                 if self.is_selected(trial.folder(seed)):
                     self._run_trial(trial, seed)
 
@@ -145,8 +146,14 @@ class Runner:
 
     def stream(self, trial: Trial, seed: int = 0) -> TaskStream:
         """Return the stream that a trial learns."""
-        stream = self._full_stream(trial.base, {"seed": seed, **trial.stream})
-        return stream.with_changes(tasks=min(len(stream), trial.max_tasks or len(stream)))
+        changes = {"seed": seed, **trial.stream}
+        scenario = changes.get("scenario")
+        if isinstance(scenario, Mapping):  # {"name": "domain", "bands": 1}
+            changes["scenario"] = find_scenario(
+                scenario["name"], {k: v for k, v in scenario.items() if k != "name"}
+            )
+        stream = self._full_stream(trial.base, changes)
+        return stream.with_changes(tasks=trial.limit_tasks(len(stream), seed))
 
     def _full_stream(self, base: str, changes: dict[str, Any]) -> TaskStream:
         if base == LATENTS:

@@ -21,6 +21,7 @@ DATA_ENVIRONMENTS = ("vase-a", "vase-b")  # need MNIST and Fashion-MNIST
 ENVIRONMENTS = (SMALL_ENVIRONMENTS, SPRITE_ENVIRONMENTS, *DATA_ENVIRONMENTS)
 # Placeholder in the settings of a trial for the file of the extractor.
 EXTRACTOR = "extractor"
+ONE_SEED = (0,)
 
 
 class Trial(NamedTuple):
@@ -29,9 +30,11 @@ class Trial(NamedTuple):
     Attributes:
         name: start of the names of its run folders; experiments that name the same trial share its runs.
         settings: changes to the settings of the method.
-        stream: changes to the settings of the stream.
+        stream: changes to the settings of the stream; a scenario with settings is a mapping with its name.
         plan: changes to the evaluation plan.
         max_tasks: learn at most so many tasks; a shorter run is the start of a longer one.
+        seeds: seeds of its runs at scale `paper`; at smaller scales only the first one is run.
+        tasks_by_seed: learn at most so many tasks with these seeds.
         label: name in figures; by default the name of the trial.
         base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or a preset among
             ENVIRONMENTS, which then also provides the default plan and settings.
@@ -43,9 +46,18 @@ class Trial(NamedTuple):
     stream: Mapping[str, Any] = EMPTY
     plan: Mapping[str, Any] = EMPTY
     max_tasks: int | None = None
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ONE_SEED
     label: str = ""
     base: str = ""
+    tasks_by_seed: Mapping[int, int] = MappingProxyType({})
+
+    def seeds_at(self, scale: str) -> tuple[int, ...]:
+        """Return the seeds that are run at a scale."""
+        return self.seeds if scale == PAPER else self.seeds[:1]
+
+    def limit_tasks(self, tasks: int, seed: int) -> int:
+        """Return how many of the tasks of a stream are learned with a seed."""
+        return min(tasks, self.max_tasks or tasks, self.tasks_by_seed.get(seed, tasks))
 
     @property
     def needs_extractor(self) -> bool:

@@ -1,40 +1,105 @@
-"""Verdicts: our result beside the published one, summed up in one word."""
+"""Verdicts: our result beside the published one, summed up in one word by `framework.rule`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from everlearn.experiments.framework.rule import (
+    EQUIVALENCE,
+    MIN_SEEDS,
+    Lead,
+    Values,
+    describe_seeds,
+    judge_leads,
+    judge_number,
+    lead_above,
+)
+from everlearn.report.tables.numbers import three_digits
 from everlearn.report.verdict import Verdict
 
-_MARGIN = 0.005  # half of the last digit that the papers print
 _NOT_MEASURED = "not measured"
 _NO_ROWS = "no rows yet"
 
 
+def judge_statement(
+    statement: str, ours: str, leads: Sequence[Lead | None], why: str = ""
+) -> Verdict:
+    """Judge a statement that a paper makes in words.
+
+    Args:
+        leads: the statement holds if all of them are above 0; None stands for a lead without rows.
+    """
+    known = [lead for lead in leads if lead is not None]
+    if not leads or len(known) < len(leads):
+        return Verdict(statement, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
+    word = judge_leads(known)
+    return Verdict(statement, "as stated", ours, word, _join(why, _describe_leads(known)))
+
+
+def compare_number(
+    statement: str,
+    published: float,
+    values: Values,
+    why: str = "",
+    digits: int = 2,
+    margin: float = EQUIVALENCE,
+) -> Verdict:
+    """Compare a number for which higher is better with a published one.
+
+    Args:
+        values: our numbers, by seed.
+        digits: digits after the point that the paper prints.
+        margin: largest difference that counts as equal.
+    """
+    printed = f"{published:.{digits}f}"
+    lead = lead_above(values, published)
+    if lead is None:
+        return Verdict(statement, printed, _NOT_MEASURED, "not comparable", _NO_ROWS)
+    word = judge_number(lead, digits, margin)
+    return Verdict(statement, printed, format_interval(values), word, why)
+
+
+def unpublished(statement: str, ours: str, why: str = "no value was published") -> Verdict:
+    """Report a result of ours that has no published counterpart; `ours` is empty without rows."""
+    if not ours:
+        return Verdict(statement, "none", _NOT_MEASURED, "not comparable", _NO_ROWS)
+    return Verdict(statement, "none", ours, "not comparable", why)
+
+
 def judge_claim(claim: str, ours: str, holds: bool | None, why: str = "") -> Verdict:
-    """Judge a claim that a paper makes in words; `holds` is None where there are no rows."""
+    """Judge a claim without an interval; `holds` is None where there are no rows."""
     if holds is None:
         return Verdict(claim, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
     return Verdict(claim, "as stated", ours, "equal" if holds else "worse", why)
 
 
-def compare_number(claim: str, published: float, ours: float | None, why: str = "") -> Verdict:
-    """Compare a number for which higher is better; equal means within half of the last digit."""
-    if ours is None:
-        return Verdict(claim, f"{published:.2f}", _NOT_MEASURED, "not comparable", _NO_ROWS)
-    difference = round(ours - published, 9)  # 1.0 - 0.995 is slightly more than 0.005
-    word = "better" if difference > _MARGIN else "worse" if difference < -_MARGIN else "equal"
-    return Verdict(claim, f"{published:.2f}", f"{ours:.4f}", word, why)
-
-
-def unpublished(claim: str, ours: str, why: str = "no value was published") -> Verdict:
-    """Report a result of ours that has no published counterpart; `ours` is empty without rows."""
-    if not ours:
-        return Verdict(claim, "none", _NOT_MEASURED, "not comparable", _NO_ROWS)
-    return Verdict(claim, "none", ours, "not comparable", why)
+def format_interval(values: Values, digits: int = 4) -> str:
+    """Format a mean over seeds with its interval: "0.9200 (0.9012 to 0.9388, 3 seeds)"."""
+    mean = f"{np.mean(list(values.values())):.{digits}f}"
+    lead = lead_above(values, 0.0)
+    if lead is None or lead.seeds < MIN_SEEDS:
+        return f"{mean} ({describe_seeds(len(values))})"
+    return f"{mean} ({lead.low:.{digits}f} to {lead.high:.{digits}f}, {describe_seeds(lead.seeds)})"
 
 
 def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Format named numbers as "a: 0.123; b: 0.456", leaving out those that are None."""
     known = {name: value for name, value in values.items() if value is not None}
     return "; ".join(f"{name}: {value:.{digits}f}" for name, value in known.items())
+
+
+def _describe_leads(leads: Sequence[Lead]) -> str:
+    """Describe the interval that decides: the one with the lowest end."""
+    fewest = min(lead.seeds for lead in leads)
+    weakest = min(leads, key=lambda lead: lead.low)
+    if not np.isfinite(weakest.low):
+        return f"{describe_seeds(fewest)}, too few to decide"
+    name = "lead" if len(leads) == 1 else "smallest lead"
+    ends = f"{three_digits(weakest.low)} to {three_digits(weakest.high)}"
+    return f"{name} {ends}, {describe_seeds(fewest)}"
+
+
+def _join(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)

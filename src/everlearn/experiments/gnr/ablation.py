@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_claim
 from everlearn.experiments.gnr import nc as gnr_nc
 from everlearn.experiments.gnr import nic as gnr_nic
 from everlearn.experiments.gnr.modes import (
     FINAL,
-    exceeds,
     final_accuracies,
+    judge_ordering,
     mean_std_cell,
     style_by_mode,
 )
@@ -74,13 +73,8 @@ def _judge(name: str, groups: list[Group]) -> list[Verdict]:
         ("OD ends at most 0.02 lower as positives", "PR-OD", "NR-OD", -0.02),
     ]
     return [
-        judge_claim(
-            f"{name}: {claim}",
-            format_values({label: accuracies.get(label) for label in (first, second)}),
-            exceeds(accuracies, first, second, margin),
-            "accuracy on all classes at the end",
-        )
-        for claim, first, second, margin in comparisons
+        judge_ordering(f"{name}: {claim}", accuracies, first, second, by)
+        for claim, first, second, by in comparisons
     ]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everlearn.experiments.framework.groups import format_mean_std, line_figures, summary_mean
+from everlearn.experiments.framework.groups import format_mean_std, line_figures, mean_or_none
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.rule import Values, lead_over
 from everlearn.experiments.framework.trial import Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_claim
+from everlearn.experiments.framework.verdicts import format_values, judge_statement
 from everlearn.experiments.gnr.trials import AR1, NO_REPLAY
 from everlearn.report import Group, Table
 from everlearn.report.charts.accuracy_lines import all_classes_lines
@@ -54,24 +55,22 @@ def mean_std_cell(group: Group, name: str) -> str:
     return format_mean_std(list(group.values(name).values()), 3)
 
 
-def final_accuracies(groups: Sequence[Group]) -> dict[str, float]:
-    """Return the accuracy on all classes at the end, by label, where it was measured."""
-    values = {group.label: summary_mean(group, FINAL) for group in groups}
-    return {label: value for label, value in values.items() if value is not None}
+def final_accuracies(groups: Sequence[Group]) -> dict[str, Values]:
+    """Return the accuracy on all classes at the end, by label and seed, where it was measured."""
+    return {group.label: values for group in groups if (values := group.values(FINAL))}
 
 
-def exceeds(
-    accuracies: Mapping[str, float], first: str, second: str, margin: float = 0.0
-) -> bool | None:
-    """Return whether the first is above the second, by a margin if given; None where one is missing."""
-    if first not in accuracies or second not in accuracies:
-        return None
-    # Rounded, as 0.35 - 0.3 is slightly less than 0.05.
-    difference = round(accuracies[first] - accuracies[second] - margin, 9)
-    return difference >= 0 if margin else difference > 0
+def judge_ordering(
+    claim: str, accuracies: Mapping[str, Values], first: str, second: str, by: float
+) -> Verdict:
+    """Judge whether one mode ends above another by so much."""
+    values = {label: accuracies.get(label, {}) for label in (first, second)}
+    means = {label: mean_or_none(found) for label, found in values.items()}
+    lead = lead_over(values[first], values[second], by)
+    return judge_statement(claim, format_values(means), [lead], _WHY)
 
 
-def judge_orderings(accuracies: Mapping[str, float]) -> list[Verdict]:
+def judge_orderings(accuracies: Mapping[str, Values]) -> list[Verdict]:
     """Judge the orderings of modes that the paper's claims rest on."""
     orderings = [
         ("NR-GD ends above PR-GD by 0.05", "NR-GD", "PR-GD", 0.05),
@@ -82,13 +81,8 @@ def judge_orderings(accuracies: Mapping[str, float]) -> list[Verdict]:
         ("NR-RD ends above PR-RD", "NR-RD", "PR-RD", 0.0),
     ]
     return [
-        judge_claim(
-            claim,
-            format_values({name: accuracies.get(name) for name in (first, second)}),
-            exceeds(accuracies, first, second, margin),
-            _WHY,
-        )
-        for claim, first, second, margin in orderings
+        judge_ordering(claim, accuracies, first, second, by)
+        for claim, first, second, by in orderings
     ]
 
 

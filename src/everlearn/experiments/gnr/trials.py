@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from everlearn.experiments.framework.shared_trials import SEEDS
-from everlearn.experiments.framework.trial import EXTRACTOR, IDSPRITES, LATENTS, PAPER, SMALL, Trial
+from everlearn.experiments.framework.trial import (
+    EXTRACTOR,
+    IDSPRITES,
+    LATENTS,
+    ONE_SEED,
+    PAPER,
+    SMALL,
+    Trial,
+)
 
+SEEDS = (0, 1, 2)
 # Positive (pr) or negative replay (nr) of original (od), generated (gd) or random data (rd).
 MODES = ("none", "pr-od", "nr-od", "pr-gd", "nr-gd", "pr-rd", "nr-rd")
 NO_REPLAY = "no replay"
@@ -40,7 +48,7 @@ class _Protocol(NamedTuple):
     plan: Mapping[str, Any]
     settings: Mapping[str, Any]
     ar1_settings: Mapping[str, Any]
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ONE_SEED
     max_tasks: int | None = None
     random_fraction: float | None = None
     modes: tuple[str, ...] = MODES
@@ -121,7 +129,7 @@ NIC = {
 
 def once(trial: Trial) -> Trial:
     """Return the trial with its first seed only."""
-    return trial._replace(seeds=(0,))
+    return trial._replace(seeds=ONE_SEED)
 
 
 def with_fraction(scale: str, mode: str, share: float) -> Trial:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.results_folder import ResultsFolder
-from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.vase.sequence_figures import draw_sequence, run_and_traverse
-from everlearn.experiments.vase.trials import CCI_VAE, FIVE_SEEDS, SEQUENCE_A, VASE, paper_seeds
+from everlearn.experiments.vase.trials import (
+    CCI_VAE,
+    FIVE_SEEDS,
+    SEEDS,
+    SEQUENCE_A,
+    VASE,
+    paper_seeds,
+)
 from everlearn.experiments.vase.verdicts import judge_change, judge_sharing
 from everlearn.report.experiment import ExperimentResult
 

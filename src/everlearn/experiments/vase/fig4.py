@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from everlearn.experiments.framework.groups import format_number, line_figures
+from everlearn.experiments.framework.groups import format_number, line_figures, mean_or_none
 from everlearn.experiments.framework.pictures import pictures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.rule import lead_above, lead_below, lead_over
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, at_scale
-from everlearn.experiments.framework.verdicts import format_values, judge_claim
+from everlearn.experiments.framework.verdicts import format_values, judge_statement
 from everlearn.experiments.vase.trials import MOVING_PAIR, SEQUENCE_A, SEQUENCE_B, VASE, data_note
 from everlearn.metrics.measured import Floats
 from everlearn.report import Table
@@ -135,14 +137,21 @@ def judge_crossing(rows: Sequence[CrossingRow], pair: Sequence[str]) -> Verdict:
     """Judge whether items keep their position, within half of the distance between any two images."""
     selected = [row for row in rows if {row["source"], row["target"]} == set(pair)]
     distances = {name: distance(selected, name) for name in _DISTANCES}
-    across = distances["across"]
-    any_two = distances["any"]
-    return judge_claim(
+    closer = {
+        seed: _closer([row for row in selected if row["seed"] == seed])
+        for seed in {row["seed"] for row in selected}
+    }
+    return judge_statement(
         f"An item decoded in the other environment keeps its position ({', '.join(pair)})",
         format_values(distances),
-        None if across is None or any_two is None else across <= _MAX_RATIO * any_two,
+        [lead_above(closer, 0.0)],
         "root mean squared distance, fraction of the canvas; at most half of that to any other image",
     )
+
+
+def _closer(rows: Sequence[CrossingRow]) -> float:
+    """Return by how much items stay within half of the distance between any two images."""
+    return _MAX_RATIO * (distance(rows, "any") or 0.0) - (distance(rows, "across") or 0.0)
 
 
 def _table(rows: Sequence[CrossingRow]) -> Table:
@@ -217,22 +226,24 @@ def crossing_weight(weights: Floats, probability: Floats, level: float = 0.5) ->
 
 def judge_mixing(curves: Curves) -> list[Verdict]:
     """Judge whether mixtures are assigned abruptly, and sooner to the environment around them."""
-    means = {context: (weights, values.mean(0)) for context, (weights, values) in curves.items()}
-    crossings = {context: crossing_weight(*mean) for context, mean in means.items()}
-    shifts = list(crossings.values())
-    width = transition_width(*means[0.0]) if 0.0 in means else None
-    decreasing = shifts == sorted(shifts, reverse=True) and len(set(shifts)) > 1
+    weights, alone = curves.get(0.0, (np.empty(0), np.empty((0, 0))))
+    widths = {place: transition_width(weights, values) for place, values in enumerate(alone)}
+    crossings = {
+        context: {place: crossing_weight(weights, seed) for place, seed in enumerate(values)}
+        for context, (weights, values) in curves.items()
+    }
+    means = {f"{context:+.2f}": mean_or_none(found) for context, found in crossings.items()}
     return [
-        judge_claim(
+        judge_statement(
             "Mixtures are assigned to one environment or the other",
-            "" if width is None else f"from 0.1 to 0.9 within {width:.2f} of the weight",
-            None if width is None else width <= _MAX_WIDTH,
+            f"from 0.1 to 0.9 within {format_number(mean_or_none(widths), 2)} of the weight",
+            [lead_below(widths, _MAX_WIDTH)],
             "by errors, mixtures alone; within 0.3 at most",
         ),
-        judge_claim(
+        judge_statement(
             "They are assigned sooner to the environment of the images around them",
-            format_values({f"{context:+.2f}": weight for context, weight in crossings.items()}, 2),
-            None if len(crossings) < 2 else decreasing,
+            format_values(means, 2),
+            [lead_over(less, more) for less, more in pairwise(crossings.values())],
             "weight at which both are equally likely, by the fraction of a batch that is from the first "
             "environment or, below 0, from the second",
         ),

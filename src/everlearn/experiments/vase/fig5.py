@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from everlearn.experiments.framework.groups import mean_or_none
 from everlearn.experiments.framework.pictures import pictures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import SEEDS
+from everlearn.experiments.framework.rule import Values, lead_over
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
-from everlearn.experiments.framework.verdicts import format_values, judge_claim, unpublished
-from everlearn.experiments.vase.trials import FIRST_TWO, VASE, data_note, each_seed, paper_seeds
+from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
+from everlearn.experiments.vase.trials import (
+    FIRST_TWO,
+    SEEDS,
+    VASE,
+    data_note,
+    each_seed,
+    paper_seeds,
+)
 from everlearn.metrics import share
 from everlearn.report import Bar, draw_bars
 from everlearn.report.experiment import ExperimentResult, Figure
@@ -88,32 +94,37 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
 
 
-def accuracies(rows: Sequence[TrainingSetRow]) -> dict[str, list[float]]:
-    """Return the accuracy on moving items of every seed, in percent, by training set."""
-    percentages: dict[str, list[float]] = {}
+def accuracies(rows: Sequence[TrainingSetRow]) -> dict[str, dict[int, float]]:
+    """Return the accuracy on moving items in percent, by training set and seed."""
+    percentages: dict[str, dict[int, float]] = {}
     for row in rows:
         percentage = 100 * float(share(row["correct"], row["total"]))
-        percentages.setdefault(row["training_set"], []).append(percentage)
+        percentages.setdefault(row["training_set"], {})[row["seed"]] = percentage
     return percentages
 
 
-def judge_imagination(percentages: Mapping[str, Sequence[float]]) -> list[Verdict]:
+def judge_imagination(percentages: Mapping[str, Values]) -> list[Verdict]:
     """Judge whether each kind of imagination gains 15 points over items that stand still."""
-    means = {name: float(np.mean(values)) for name, values in percentages.items()}
-    verdicts = []
-    for imagined in _IMAGINED:
-        compared = {name: means.get(name) for name in (imagined, STILL, MOVING)}
-        known = imagined in means and STILL in means
-        holds = means[imagined] - means[STILL] >= _MIN_GAIN if known else None
-        claim = f"Probes learn 15 points more from {imagined} than from {STILL}"
-        verdicts.append(judge_claim(claim, format_values(compared, 1), holds, _WHY))
-    return verdicts
+    return [
+        judge_statement(
+            f"Probes learn 15 points more from {imagined} than from {STILL}",
+            _format(percentages, (imagined, STILL, MOVING)),
+            [lead_over(percentages.get(imagined, {}), percentages.get(STILL, {}), _MIN_GAIN)],
+            _WHY,
+        )
+        for imagined in _IMAGINED
+    ]
 
 
-def _bars(percentages: Mapping[str, Sequence[float]]) -> list[Figure]:
+def _format(percentages: Mapping[str, Values], names: Sequence[str]) -> str:
+    return format_values({name: mean_or_none(percentages.get(name, {})) for name in names}, 1)
+
+
+def _bars(percentages: Mapping[str, Values]) -> list[Figure]:
+    values = {name: list(by_seed.values()) for name, by_seed in percentages.items()}
     bars = [
-        Bar(name, f"context {number}", float(np.mean(values)), min(values), max(values))
-        for number, (name, values) in enumerate(percentages.items())
+        Bar(name, f"context {number}", sum(found) / len(found), min(found), max(found))
+        for number, (name, found) in enumerate(values.items())
     ]
     x = "% of items that move classified correctly"
     caption = (

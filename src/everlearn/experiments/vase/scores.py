@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everlearn.experiments.framework.groups import format_mean_std
+from everlearn.experiments.framework.groups import format_mean_std, mean_or_none
 from everlearn.metrics import NotMeasuredError
 from everlearn.metrics.codes import (
     CodeProbes,
@@ -73,21 +73,20 @@ def _or_nan(
         return np.nan
 
 
-def score_values(group: Group, name: str) -> list[float]:
+def scores_by_seed(group: Group, name: str) -> dict[int, float]:
     """Return one score of every seed that measured it."""
-    values = [getattr(score(run), name) for run in group.runs]
-    return [value for value in values if np.isfinite(value)]
+    values = {run.seed: getattr(score(run), name) for run in group.runs}
+    return {seed: value for seed, value in values.items() if np.isfinite(value)}
 
 
 def mean_score(group: Group, name: str) -> float | None:
     """Return one score, mean over seeds; None where it was not measured."""
-    values = score_values(group, name)
-    return float(np.mean(values)) if values else None
+    return mean_or_none(scores_by_seed(group, name))
 
 
 def score_cell(group: Group, name: str, digits: int = 1) -> str:
     """Format one score for a table: mean and standard deviation over seeds."""
-    return format_mean_std(score_values(group, name), digits).replace("-", "−")
+    return format_mean_std(list(scores_by_seed(group, name).values()), digits).replace("-", "−")
 
 
 def environments_found(run: LoadedRun) -> InferredEnvironments | None:

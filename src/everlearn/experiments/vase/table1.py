@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import format_number
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import SEEDS
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
+from everlearn.experiments.framework.rule import Values
+from everlearn.experiments.framework.trial import ONE_SEED, PAPER, SMALL, Settings
 from everlearn.experiments.vase.scores import (
     environments_found,
     latents_used,
-    mean_score,
     score_cell,
-    score_values,
+    scores_by_seed,
 )
 from everlearn.experiments.vase.trials import (
     ABLATIONS,
     CCI_VAE,
     FIVE_SEEDS,
+    SEEDS,
     SEQUENCE_A,
     VASE,
     ablation_label,
@@ -87,7 +87,7 @@ _ENVIRONMENTS_NOTE = (
 def _seeds(name: str, entangled: bool) -> tuple[int, ...]:
     if name == VASE and not entangled:
         return FIVE_SEEDS
-    return SEEDS if name in _THREE_SEEDS else (0,)
+    return SEEDS if name in _THREE_SEEDS else ONE_SEED
 
 
 SETTINGS = {
@@ -131,18 +131,17 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
 
 
-def _scores_by_label(groups: Sequence[Group], name: str) -> dict[str, float]:
-    means = {group.label: mean_score(group, name) for group in groups}
-    return {label: value for label, value in means.items() if value is not None}
+def _scores_by_label(groups: Sequence[Group], name: str) -> dict[str, Values]:
+    return {group.label: values for group in groups if (values := scores_by_seed(group, name))}
 
 
 def _bars(groups: Sequence[Group]) -> list[Figure]:
     """Draw the change of accuracy, one bar per ablation."""
     bars = []
     for group in groups:
-        changes = score_values(group, "accuracy_change")
-        mean = mean_score(group, "accuracy_change")
-        if mean is not None:
+        changes = list(scores_by_seed(group, "accuracy_change").values())
+        if changes:
+            mean = sum(changes) / len(changes)
             style = "beta-vae" if "entangled" in group.label else "vase"
             bars.append(Bar(group.label, style, mean, min(changes), max(changes)))
     if not bars:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import (
     EMPTY,
+    ONE_SEED,
     PAPER,
     SMALL,
     SMALL_ENVIRONMENTS,
@@ -25,6 +25,7 @@ VASE = "SDA"
 CCI_VAE = "none"
 _LABELS = {VASE: "VASE", CCI_VAE: "CCI-VAE"}
 _COMPONENTS = {"S": "environments", "D": "dreams", "A": "masks"}
+SEEDS = (0, 1, 2)
 FIVE_SEEDS = (*SEEDS, 3, 4)
 
 
@@ -47,7 +48,9 @@ class EnvironmentSequence(NamedTuple):
     max_tasks: int | None = None
     label: str = ""
 
-    def ablation(self, name: str, entangled: bool = False, seeds: tuple[int, ...] = (0,)) -> Trial:
+    def ablation(
+        self, name: str, entangled: bool = False, seeds: tuple[int, ...] = ONE_SEED
+    ) -> Trial:
         """Return the trial of an ablation of VASE; entangled: a KL of weight 1, without capacity."""
         short_name = "".join(letter for letter in name.lower() if letter.isalnum())
         suffix = "-entangled" if entangled else ""

@@ -103,7 +103,9 @@ class Generator:
             targets = torch.cat([targets, self.patterns.targets[rows]])
         reconstructed, mean, log_variance = self.net(latents, targets, noise)
         loss = generator_loss(latents, reconstructed, mean, log_variance, self.settings.beta)
-        loss = loss + self.settings.eta * cross_entropy(self._classify(reconstructed), targets).float()
+        loss = (
+            loss + self.settings.eta * cross_entropy(self._classify(reconstructed), targets).float()
+        )
         # Gradients of the generator's weights only: the classifier's stay as they are.
         gradients = torch.autograd.grad(loss, self.weights)
         for weight, gradient in zip(self.weights, gradients, strict=True):

@@ -11,8 +11,14 @@ from torch import Tensor
 
 from everlearn.core.random import Purpose, permutation
 from everlearn.memory import Exemplars, SearchResult
-from everlearn.methods.dcl import fit
-from everlearn.methods.dcl.random_draws import RandomDraws, draw_task, jitter, replay_exemplars
+from everlearn.methods.dcl import color, fit
+from everlearn.methods.dcl.extra_exemplars import add_extra_exemplars, search_classes
+from everlearn.methods.dcl.random_draws import (
+    change_edges,
+    jitter,
+    replay_exemplars,
+    step_draws,
+)
 from everlearn.methods.dcl.settings import Settings
 from everlearn.nets import build_net
 from everlearn.nets.layers.norm import use_instance_stats
@@ -33,6 +39,7 @@ from everlearn.training.schedule import training_batches
 from everlearn.training.stream_checks import check_epochs
 
 _MAX_REPLAYED_CLASSES = 4096  # per task
+_ENTRIES = 6  # of a map
 Maps = TypeVar("Maps")
 
 
@@ -48,12 +55,15 @@ class DCL:
         self.batch_size = settings.schedule.batch_size
         self.tasks = 0
         canvas = stream.canvas
-        net = build_net(settings.net, canvas.channels, 6, canvas.size, stream.seed)
+        self.palette = color.build_palette(canvas, device) if settings.regress_color else None
+        outputs = _ENTRIES + (color.CHANNELS if settings.regress_color else 0)
+        net = build_net(settings.net, canvas.channels, outputs, canvas.size, stream.seed)
         self.net = to_device(net, device)
         averages = settings.weight_averaging > 0
         self.averaged_net = deepcopy(self.net).requires_grad_(False) if averages else self.net
         use_instance_stats(self.averaged_net, settings.instance_stats)
         self.memory = Exemplars(canvas.shape, device, settings.crop)
+        self.extra_exemplars = self.memory.empty()
         self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
         self._step = CapturedStep(self._train_step, training_state(self.net, self.optimizer))
 
@@ -62,19 +72,19 @@ class DCL:
         exemplars = task.exemplars(self.device)
         check_maps(exemplars.theta)
         self.batch_size = min(self.settings.schedule.batch_size, len(task.train))
-        self._store(exemplars)
+        self._store(task, exemplars)
         if self.settings.reset_optimizer:
             reset_optimizer(self.optimizer)
         pool = self._replay_pool(task)
-        draws = draw_task(self.settings, task, len(pool)).to(self.device)
+        draws = step_draws(self.settings, task, len(pool), self.device)
         self.net.train()
         batches = training_batches(task, self.settings.schedule, self.device)
-        for batch, step, learning_rate in batches:
+        for (batch, _, learning_rate), now in zip(batches, draws, strict=True):
             set_learning_rate(self.optimizer, learning_rate)
-            now = RandomDraws(*(part[step] for part in draws))
             targets = self._image_targets(batch, exemplars)
             theta = check_maps(batch.theta)
-            yield self._step(batch.images, theta, pool[now.replayed], *now[1:], *targets)
+            colors = self._color_targets(batch, len(now.replayed))
+            yield self._step(batch.images, theta, colors, pool[now.replayed], *now[1:], *targets)
         self._update_average()
 
     def _update_average(self) -> None:
@@ -89,10 +99,14 @@ class DCL:
             averaged = list(self.averaged_net.state_dict().values())
             torch._foreach_lerp_(averaged, list(self.net.state_dict().values()), step_size)
 
-    def _store(self, exemplars: Batch) -> None:
+    def _store(self, task: Task, exemplars: Batch) -> None:
         labels = exemplars.labels.tolist()
         new = [place for place, label in enumerate(labels) if label not in self.memory]
-        self.memory.add([labels[place] for place in new], exemplars.images[new])
+        new_labels = [labels[place] for place in new]
+        self.memory.add(new_labels, exemplars.images[new])
+        extra = self.settings.exemplars_per_class - 1
+        if extra:
+            add_extra_exemplars(self.extra_exemplars, task, new_labels, extra, self.device)
 
     def _replay_pool(self, task: Task) -> Tensor:
         """Return the exemplars that may be replayed in a task: all, or a random choice of many."""
@@ -109,32 +123,58 @@ class DCL:
         same = batch.labels[:, None] == exemplars.labels[None, :]
         return [exemplars.images[same.int().argmax(1)]]
 
+    def _color_targets(self, batch: Batch, replayed: int) -> Tensor:
+        """Return the colour of each shape (B, 3), replayed exemplars last; empty if it is not regressed."""
+        if self.palette is None:
+            return batch.images.new_zeros((0, color.CHANNELS))
+        assert batch.factors is not None  # sprites have factors
+        indices = batch.factors.color.long()
+        places = torch.arange(len(indices), device=indices.device)
+        is_replayed = places >= len(indices) - replayed
+        return self.palette.shapes[indices.masked_fill(is_replayed, 0)]
+
     def _train_step(
         self,
         images: Tensor,
         theta: Tensor,
+        colors: Tensor,
         replayed: Tensor,
         views: Tensor,
         moves: Tensor,
+        edges: Tensor,
         mask: Tensor,
         *image_targets: Tensor,
     ) -> Tensor:
-        """Take one step on the mean of (theta_hat - theta)^2 over batch and entries."""
+        """Take one step on the mean of (theta_hat - theta)^2 over batch and entries, and other losses."""
         images, theta = jitter(images, theta, moves)
         images, theta = replay_exemplars(images, theta, replayed, views)
-        predicted = forward_pass(self.net, images).reshape(-1, 2, 3)
-        loss = ((predicted - theta) * mask).square().mean()
+        predicted = forward_pass(self.net, change_edges(images, edges))
+        maps = predicted[:, :_ENTRIES].reshape(-1, 2, 3)
+        loss = self.settings.map_loss_weight * ((maps - theta) * mask).square().mean()
+        if self.palette is not None:
+            loss = loss + (predicted[:, _ENTRIES:] - colors).square().mean()
         for targets in image_targets:
             new = len(images) - len(views)  # the last images are replayed exemplars
-            canonical = transform_images(images, predicted)
+            canonical = transform_images(images, maps)
             error = (canonical[:new] - targets[:new]).square().mean()
             loss = loss + self.settings.image_loss_weight * error
         return optimizer_step(self.optimizer, loss)
 
     def theta(self, images: Tensor) -> Tensor:
         """Predict the affine map of each image, (B, 2, 3)."""
+        return self._regress(images)[:, :_ENTRIES].reshape(-1, 2, 3)
+
+    def _regress(self, images: Tensor) -> Tensor:
+        """Predict the six entries of maps and, where they are regressed, colours, (B, 6 or 9)."""
         with eval_mode(self.averaged_net):
-            return forward_pass(self.averaged_net, images).reshape(-1, 2, 3)
+            return forward_pass(self.averaged_net, images)
+
+    def _regress_and_recolor(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the images in the colour of exemplars, and their predicted maps."""
+        predicted = self._regress(images)
+        if self.palette is not None:
+            images = color.recolor(images, predicted[:, _ENTRIES:], self.palette)
+        return images, predicted[:, :_ENTRIES].reshape(-1, 2, 3)
 
     def codes(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Return the six numbers of each map as a code, (B, 6), with standard deviations of 0."""
@@ -142,15 +182,19 @@ class DCL:
         return theta, torch.zeros_like(theta)
 
     def canonicalize(self, images: Tensor) -> Tensor:
-        """Bring images to canonical pose by their predicted maps."""
-        return transform_images(images, self.theta(images))
+        """Bring images to canonical pose, and colour if it is regressed, by their predicted maps."""
+        return transform_images(*self._regress_and_recolor(images))
 
     def match(self, images: Tensor, memory: Exemplars, k: int = 2) -> SearchResult:
-        """Find the k nearest exemplars of a memory; with `fit_candidates`, those that fit best."""
-        maps = self.theta(images)
+        """Find the k nearest classes of a memory; with `fit_candidates`, those that fit best."""
+        images, maps = self._regress_and_recolor(images)
         if self.settings.fit_candidates:
             return fit.match(images, maps, memory, k, self.settings.fit_candidates)
-        return memory.search(transform_images(images, maps), k)
+        canonical = transform_images(images, maps)
+        extra = self.settings.exemplars_per_class - 1
+        if extra:
+            return search_classes(memory, self.extra_exemplars, extra, canonical, k)
+        return memory.search(canonical, k)
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:
         """Return the class of the nearest exemplar for each image; -1 where there is none."""
@@ -171,13 +215,15 @@ class DCL:
         return first > self.settings.sigma * second
 
     def state(self) -> dict[str, Any]:
-        """Return weights, exemplars and, where used, averaged weights and the optimizer's state."""
+        """Return weights and exemplars and, where used, averaged weights and the optimizer's state."""
         averages = self.settings.weight_averaging > 0
+        several = self.settings.exemplars_per_class > 1
         return {
             "net": self.net.state_dict(),
             "averaged_net": self.averaged_net.state_dict() if averages else {},
             "optimizer": [] if self.settings.reset_optimizer else optimizer_state(self.optimizer),
             "memory": self.memory.state(),
+            "extra_exemplars": self.extra_exemplars.state() if several else {},
             "tasks": self.tasks,
         }
 
@@ -188,6 +234,8 @@ class DCL:
             self.averaged_net.load_state_dict(state["averaged_net"])
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.memory.load_state(state["memory"])
+        if self.settings.exemplars_per_class > 1:
+            self.extra_exemplars.load_state(state["extra_exemplars"])
         self.tasks = state["tasks"]
 
 

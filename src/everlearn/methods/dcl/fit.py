@@ -4,6 +4,9 @@ The nearest exemplars are drawn into the image and aligned by Gauss-Newton steps
 Compared in place, an image and its exemplar differ only by the rounding of pixels, whatever the scale of
 the image and the error of the net. Where no exemplar fits much better than the next one, the map of the
 best one is a better start: search and fit are repeated from there.
+
+Residuals are divided by their expected size: an edge that is drawn half a pixel off changes a pixel by half
+the contrast of the edge. Without these weights the edge of the highest contrast decides alone.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ _CLEAR_RATIO = (
 )
 # Of the mean curvature: keeps a step finite where an exemplar is symmetric or uniform.
 _RIDGE = 1e-3
+# Change of brightness per pixel at which the expected error of a drawn edge equals all other errors.
+_EDGE_CONTRAST = 0.1
 # Numbers in a group of pairs that are fitted at once. On a CPU groups are always full, so that no bit
 # depends on their size; the GPU kernel fits each pair on its own.
 _NUMBERS = {"cpu": 2**17, "cuda": 2**25}
@@ -35,7 +40,7 @@ class FitResult(NamedTuple):
     """How well exemplars fit images.
 
     Attributes:
-        errors: (B,) the smallest mean squared errors.
+        errors: (B,) the smallest mean squared errors, weighted by `edge_weights`.
         maps: (B, 2, 3) from exemplar to image, where these were found.
     """
 
@@ -47,7 +52,7 @@ class FitResult(NamedTuple):
 def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: int) -> SearchResult:
     """Find the k exemplars that fit images best, among the nearest candidates in canonical pose.
 
-    Distances are mean squared errors in the image. All k come from one round, the one with the best fit.
+    Distances are weighted mean squared errors in the image. All k come from the round with the best fit.
     """
     check_int(k, "k", 1, 1000)
     count = max(k, 2)
@@ -87,26 +92,36 @@ def _fit_each(images: Tensor, maps: Tensor, memory: Exemplars, labels: Tensor) -
     padding = 0 if images.is_cuda else -len(rows) % size
     padded = (pad(rows, (0, padding)), pad(labels.flatten(), (0, padding), value=-1))
     groups = zip(*(torch.split(part, size) for part in padded), strict=True)
+    weights = edge_weights(images)
     with full_precision(images.device):
-        fits = [_fit_pairs(images, row, memory.gather(label), maps) for row, label in groups]
+        fits = [
+            _fit_pairs(images, weights, row, memory.gather(label), maps) for row, label in groups
+        ]
     return FitResult(*(torch.cat(part)[: len(rows)] for part in zip(*fits, strict=True)))
 
 
-def _fit_pairs(images: Tensor, rows: Tensor, exemplars: Tensor, maps: Tensor) -> FitResult:
+def _fit_pairs(
+    images: Tensor, weights: Tensor, rows: Tensor, exemplars: Tensor, maps: Tensor
+) -> FitResult:
     """Fit exemplars (P, C, H, W) to images[rows], rows (P,): in PyTorch, or by one kernel on a GPU."""
     if not images.is_cuda:
-        return fit(images[rows], exemplars, maps[rows])
+        return fit(images[rows], weights[rows], exemplars, maps[rows])
     from everlearn.methods.dcl import fit_kernel
 
     inverse_maps = invert(maps)[rows]
-    errors, inverses = fit_kernel.fit(images, rows, exemplars, inverse_maps, _STEPS, _RIDGE)
+    errors, inverses = fit_kernel.fit(
+        images, weights, rows, exemplars, inverse_maps, _STEPS, _RIDGE
+    )
     return FitResult(errors, invert(inverses))
 
 
-def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) -> FitResult:
+def fit(
+    images: Tensor, weights: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS
+) -> FitResult:
     """Align exemplars with images.
 
     Args:
+        weights: (B, C, H, W) of the residuals, such as `edge_weights(images)`.
         exemplars: (B, C, H, W) uint8 or float, one for each image.
         maps: (B, 2, 3), from exemplar to image, the first guess.
         steps: number of Gauss-Newton steps.
@@ -117,30 +132,42 @@ def fit(images: Tensor, exemplars: Tensor, maps: Tensor, steps: int = _STEPS) ->
     best_errors = torch.full((len(images),), torch.inf, device=images.device)
     for step in range(steps + 1):
         drawn = transform_images(exemplars, inverse)
-        errors = (images - drawn).square().mean((1, 2, 3))
+        errors = (weights * (images - drawn)).square().mean((1, 2, 3))
         better = errors < best_errors  # False where an error is NaN
         best_inverse = torch.where(better[:, None, None], inverse, best_inverse)
         best_errors = torch.where(better, errors, best_errors)
         if step < steps:
-            inverse = compose(inverse, gauss_newton_step(images, drawn))
+            inverse = compose(inverse, gauss_newton_step(images, weights, drawn))
     return FitResult(best_errors, invert(best_inverse))
 
 
-def gauss_newton_step(images: Tensor, drawn: Tensor) -> Tensor:
+def gauss_newton_step(images: Tensor, weights: Tensor, drawn: Tensor) -> Tensor:
     """Return the similarities (B, 2, 3) that bring drawn exemplars nearer to images, to first order."""
     to_x, to_y = image_gradients(drawn)
     y, x = (part.to(drawn) for part in pixel_centers(*drawn.shape[2:]))
     # The Jacobian: how each pixel changes with scale, angle, x and y, (B, 4, C * H * W).
     columns = (to_x * x + to_y * y, to_y * x - to_x * y, to_x, to_y)
-    jacobian = torch.stack([column.flatten(1) for column in columns], 1)
+    jacobian = torch.stack([(weights * column).flatten(1) for column in columns], 1)
     hessian = jacobian @ jacobian.mT
     ridge = _RIDGE * hessian.diagonal(dim1=1, dim2=2).mean(1) + 1e-12
     hessian = hessian + ridge[:, None, None] * torch.eye(4, device=hessian.device)
-    residual = jacobian @ (images - drawn).flatten(1)[..., None]
+    residual = jacobian @ (weights * (images - drawn)).flatten(1)[..., None]
     solution = torch.linalg.solve_ex(hessian, residual)[0]
     scale, angle, right, down = solution.squeeze(2).unbind(1)
     entries = (1 + scale, -angle, right, angle, 1 + scale, down)
     return torch.stack(entries, 1).reshape(-1, 2, 3)
+
+
+def edge_weights(images: Tensor) -> Tensor:
+    """Return the weights of residuals (B, C, H, W), 1 on uniform areas and less the steeper an edge is.
+
+    The variance of a residual is taken to be constant plus that of an edge drawn at a random place within
+    its pixel, which grows with the square of the image gradient.
+    """
+    height, width = images.shape[2:]
+    to_x, to_y = image_gradients(images)
+    per_pixel = (to_x * (2 / width)).square() + (to_y * (2 / height)).square()
+    return (1 + per_pixel / _EDGE_CONTRAST**2).rsqrt()
 
 
 def image_gradients(images: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,12 +18,19 @@ _BLOCK = 512  # pixels that a program handles at once
 
 
 def fit(
-    images: Tensor, rows: Tensor, exemplars: Tensor, inverse_maps: Tensor, steps: int, ridge: float
+    images: Tensor,
+    weights: Tensor,
+    rows: Tensor,
+    exemplars: Tensor,
+    inverse_maps: Tensor,
+    steps: int,
+    ridge: float,
 ) -> tuple[Tensor, Tensor]:
     """Return the smallest mean squared errors (P,) of pairs, and the maps (P, 2, 3) that gave them.
 
     Args:
         images: (N, C, H, W) float32.
+        weights: (N, C, H, W) float32, of the residuals.
         rows: (P,) the image of each pair.
         exemplars: (P, C, H, W) uint8.
         inverse_maps: (P, 2, 3), from image to exemplar.
@@ -34,8 +41,8 @@ def fit(
     if len(rows):
         with torch.cuda.device_of(images):
             fit_kernel[(len(rows),)](
-                images.contiguous(), rows, exemplars.contiguous(), inverse_maps.contiguous(),
-                errors, best_maps, height, width, ridge,
+                images.contiguous(), weights.contiguous(), rows, exemplars.contiguous(),
+                inverse_maps.contiguous(), errors, best_maps, height, width, ridge,
                 C=channels, STEPS=steps, BLOCK=_BLOCK,
             )  # fmt: skip
     return errors, best_maps
@@ -43,13 +50,15 @@ def fit(
 
 @triton.jit
 def fit_kernel(
-    images, rows, exemplars, inverse_maps, errors, best_maps, H, W, ridge,
+    images, weights, rows, exemplars, inverse_maps, errors, best_maps, H, W, ridge,
     C: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Draw one exemplar into its image and align it, as `fit.fit` and `fit.gauss_newton_step` do."""
     pair = tl.program_id(0).to(tl.int64)  # 64 bits: pair * C * H * W may exceed 2^31
     size = H * W
-    image = images + tl.load(rows + pair) * C * size
+    start_of_image = tl.load(rows + pair) * C * size
+    image = images + start_of_image
+    weight_map = weights + start_of_image
     exemplar = exemplars + pair * C * size
     # The current map [[a, b, c], [d, e, f]] from image to exemplar, and the best one so far (best_a ...).
     # Triton has no small matrices in registers, so each entry is a scalar.
@@ -62,7 +71,7 @@ def fit_kernel(
     for step in tl.static_range(STEPS + 1):
         # One partial sum per lane, reduced over lanes once after all pixels: the squared error, the upper
         # triangle of the Hessian J^T J (hij) and the right side J^T (image - drawn) (ri). The four
-        # columns of the Jacobian J are scale, angle, x and y.
+        # columns of the Jacobian J are scale, angle, x and y. Residuals and gradients are weighted.
         zero = tl.zeros((BLOCK,), tl.float32)
         error = zero
         h00, h01, h02, h03, h11 = zero, zero, zero, zero, zero
@@ -76,11 +85,13 @@ def fit_kernel(
                 picture = exemplar + channel * size
                 value = tl.load(image + channel * size + pixel_id, mask=inside, other=0.0)
                 drawn = sample(picture, row, col, inside, a, b, c, d, e, f, H, W)
-                # Lanes beyond the last pixel must add nothing.
-                residual = tl.where(inside, value - drawn, 0.0)
+                # Lanes beyond the last pixel must add nothing: their weight is 0.
+                weight = tl.load(weight_map + channel * size + pixel_id, mask=inside, other=0.0)
+                residual = tl.where(inside, weight * (value - drawn), 0.0)
                 error += residual * residual
                 if step < STEPS:
                     to_x, to_y = image_gradients(picture, row, col, inside, a, b, c, d, e, f, H, W)
+                    to_x, to_y = weight * to_x, weight * to_y
                     x, y = pixel_center(col, W), pixel_center(row, H)
                     scale, angle = to_x * x + to_y * y, to_y * x - to_x * y
                     h00, h01 = h00 + scale * scale, h01 + scale * angle

@@ -1,57 +1,69 @@
-"""The random draws of DCL for one task, all at once: functions of seed, task and step."""
+"""The random draws of DCL: functions of seed, task and step."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
 from everlearn.core.random import Purpose, uniform
 from everlearn.methods.dcl.settings import Settings
 from everlearn.render.affine import compose, invert, similarity_maps, transform_images
 from everlearn.stream import Task
+from everlearn.stream.device_copy import copy_to_device
 from everlearn.training.schedule import count_steps
+
+_STEPS_AT_ONCE = 16
 
 
 class RandomDraws(NamedTuple):
-    """The random draws of every step of a task, or of one step.
+    """The random draws of several steps of a task, or of one step.
 
     Attributes:
         replayed: (steps, R) which exemplars are replayed, as places in the pool.
         views: (steps, R, 2, 3) the maps under which they are shown.
         moves: (steps, N, 2, 3) the maps that jitter the first images.
+        edges: (steps, B, 2) the threshold that hardens the edges of each image, 0 for none, and how far it
+            is blurred, from 0 to 1; empty without edge jitter.
         mask: (steps, 2, 3) ones, and zeros at the entries masked in the loss.
     """
 
     replayed: Tensor
     views: Tensor
     moves: Tensor
+    edges: Tensor
     mask: Tensor
 
-    def to(self, device: str) -> RandomDraws:
-        """Return the same draws on a device."""
-        return RandomDraws(*(part.to(device) for part in self))
 
+def step_draws(settings: Settings, task: Task, pool: int, device: str) -> Iterator[RandomDraws]:
+    """Yield the draws of each step, on a device.
 
-def draw_task(settings: Settings, task: Task, pool: int) -> RandomDraws:
-    """Make all random draws of a task.
+    They are made a few steps at a time, so that a GPU need not wait for those of the whole task.
 
     Args:
         pool: number of exemplars that may be replayed.
     """
-    replayed, views = draw_views(settings, task, pool)
-    parts = (replayed, views, draw_moves(settings, task), draw_mask(settings, task))
-    return RandomDraws(*(torch.from_numpy(part) for part in parts))
+    count = count_steps(task, settings.schedule)
+    for first in range(0, count, _STEPS_AT_ONCE):
+        steps = range(first, min(count, first + _STEPS_AT_ONCE))
+        replayed, views = draw_views(settings, task, pool, steps)
+        moves = draw_moves(settings, task, steps)
+        edges = draw_edges(settings, task, steps)
+        parts = (replayed, views, moves, edges, draw_mask(settings, task, steps))
+        draws = [copy_to_device(part, device) for part in parts]
+        for step in range(len(steps)):
+            yield RandomDraws(*(part[step] for part in draws))
 
 
 def draw_views(
-    settings: Settings, task: Task, pool: int
+    settings: Settings, task: Task, pool: int, steps: range
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Draw exemplars (steps, R) and maps (steps, R, 2, 3) over all scales, angles and positions."""
-    steps = count_steps(task, settings.schedule)
     count = _count(settings.exemplar_replay, settings, task)
     numbers = _uniform(Purpose.REHEARSAL, task, steps, count, 5)
     replayed = (numbers[..., 0] * pool).astype(np.int64)
@@ -60,9 +72,8 @@ def draw_views(
     return replayed, similarity_maps(scale, angle, numbers[..., 3:] - 0.5)
 
 
-def draw_moves(settings: Settings, task: Task) -> NDArray[np.float32]:
+def draw_moves(settings: Settings, task: Task, steps: range) -> NDArray[np.float32]:
     """Draw the maps of jitter (steps, N, 2, 3) within the ranges of the settings."""
-    steps = count_steps(task, settings.schedule)
     count = _count(settings.jitter, settings, task)
     numbers = 2.0 * _uniform(Purpose.JITTER, task, steps, count, 4) - 1.0
     scale = np.exp(settings.jitter_scale * numbers[..., 0])
@@ -70,13 +81,21 @@ def draw_moves(settings: Settings, task: Task) -> NDArray[np.float32]:
     return similarity_maps(scale, angle, settings.jitter_translation * numbers[..., 2:])
 
 
-def draw_mask(settings: Settings, task: Task) -> NDArray[np.float32]:
+def draw_edges(settings: Settings, task: Task, steps: range) -> NDArray[np.float32]:
+    """Draw a threshold or an amount of blur (steps, B, 2) for some images; the others get 0, 0."""
+    count = _count(1.0 if settings.edge_jitter else 0.0, settings, task)
+    chosen, value = np.moveaxis(_uniform(Purpose.EDGES, task, steps, count, 2), -1, 0)
+    hard = np.where(chosen < settings.edge_jitter / 2, 0.25 + 0.5 * value, 0.0)
+    blurred = (settings.edge_jitter / 2 <= chosen) & (chosen < settings.edge_jitter)
+    return np.stack((hard, np.where(blurred, value, 0.0)), axis=-1).astype(np.float32)
+
+
+def draw_mask(settings: Settings, task: Task, steps: range) -> NDArray[np.float32]:
     """Draw ones (steps, 2, 3), with zeros at the entries that a step masks."""
-    steps = count_steps(task, settings.schedule)
-    mask = np.ones((steps, 6), np.float32)
+    mask = np.ones((len(steps), 6), np.float32)
     order = _uniform(Purpose.MASK, task, steps, 1, 6)[:, 0].argsort(axis=1)
     np.put_along_axis(mask, order[:, : settings.masked_entries], 0, axis=1)
-    return mask.reshape(steps, 2, 3)
+    return mask.reshape(-1, 2, 3)
 
 
 def jitter(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,6 +106,32 @@ def jitter(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor
     moved = transform_images(images[:count], moves)
     maps = compose(invert(moves), theta[:count])
     return torch.cat((moved, images[count:])), torch.cat((maps, theta[count:]))
+
+
+def change_edges(images: Tensor, edges: Tensor) -> Tensor:
+    """Harden or blur the edges of images; (0, 0) leaves an image as it is."""
+    if len(edges) == 0:
+        return images
+    threshold, amount = edges[:, :, None, None, None].unbind(1)
+    hardened = torch.where(threshold > 0, harden(images, threshold), images)
+    return torch.lerp(hardened, blur(hardened), amount)
+
+
+def harden(images: Tensor, threshold: Tensor) -> Tensor:
+    """Set each pixel to the brightest or darkest value around it, by its place between the two.
+
+    A toggle mapping (Kramer and Bruckner 1975): anti-aliased edges become hard, whatever the colours.
+    """
+    padded = pad(images, (1, 1, 1, 1), mode="replicate")
+    brightest = max_pool2d(padded, 3, 1)
+    darkest = -max_pool2d(-padded, 3, 1)
+    is_bright = images - darkest > threshold * (brightest - darkest)
+    return torch.where(is_bright, brightest, darkest)
+
+
+def blur(images: Tensor) -> Tensor:
+    """Smooth images with the binomial filter of 3 x 3 pixels, [1, 2, 1] / 4 along each axis."""
+    return avg_pool2d(avg_pool2d(pad(images, (1, 1, 1, 1), mode="replicate"), 2, 1), 2, 1)
 
 
 def replay_exemplars(
@@ -105,10 +150,10 @@ def _count(fraction: float, settings: Settings, task: Task) -> int:
 
 
 def _uniform(
-    purpose: Purpose, task: Task, steps: int, count: int, each: int
+    purpose: Purpose, task: Task, steps: range, count: int, each: int
 ) -> NDArray[np.float64]:
     """Draw uniform numbers in [0, 1), (steps, count, each)."""
     if count == 0:
-        return np.zeros((steps, 0, each))
-    drawn = uniform(task.seed, purpose, task.index, np.arange(steps), count=count * each)
-    return drawn.reshape(steps, count, each)
+        return np.zeros((len(steps), 0, each))
+    drawn = uniform(task.seed, purpose, task.index, np.array(steps), count=count * each)
+    return drawn.reshape(len(steps), count, each)

@@ -1,4 +1,4 @@
-"""The last layer of a classifier: what it computes for a class does not depend on how many classes follow."""
+"""The last layer of a classifier: what a class gets does not depend on how many classes follow."""
 
 from __future__ import annotations
 

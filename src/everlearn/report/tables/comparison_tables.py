@@ -12,10 +12,11 @@ from everlearn.report.tables.table import Column, Table, group_table
 
 # The columns of the summary are not repeated here.
 ACCURACY = (
-    Column("learning_accuracy", "learning accuracy", numbers.fraction),
     Column("within_task_accuracy", "within the task", numbers.fraction),
     Column("min_accuracy", "min accuracy", numbers.fraction),
     Column("worst_case_accuracy", "worst-case accuracy", numbers.fraction),
+    Column("gap_regained", "gap regained", numbers.fraction),
+    Column("gap_first_step", "gap of the first step", numbers.fraction),
     Column("theta_rmse", "map error", numbers.fraction),
 )
 OPEN_SET = (

@@ -35,10 +35,15 @@ def write_tables(path: Path, tables: Sequence[Table]) -> None:
 
 def to_markdown(table: Table) -> str:
     """Return a table in Markdown, below its title and above its note."""
+    title = _escape_markdown(table.title)
+    return f"### {title}\n\n{to_markdown_rows(table)}\n\n{_escape_markdown(table.note)}\n"
+
+
+def to_markdown_rows(table: Table) -> str:
+    """Return the rows of a table in Markdown, without title and note."""
     rule = ["---", *["---" if table.text else "---:"] * (len(table.head) - 1)]
     head, *rows = (_markdown_row(row) for row in (table.head, *table.rows))
-    lines = "\n".join([head, f"| {' | '.join(rule)} |", *rows])
-    return f"### {_escape_markdown(table.title)}\n\n{lines}\n\n{_escape_markdown(table.note)}\n"
+    return "\n".join([head, f"| {' | '.join(rule)} |", *rows])
 
 
 def to_latex(table: Table) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from everlearn.metrics import curve
+from everlearn.metrics import LEARNED, curve, explain_missing, learned_its_tasks
 from everlearn.report.loaded_run import LoadedRun
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group
@@ -19,6 +19,7 @@ _THOUSANDS = tuple(digit * 10**power for power in range(3, 9) for digit in (1, 2
 _LONG_MILESTONES = (10, 50, 100, 200, 500, *_THOUSANDS)
 _LONG_STREAM = 100
 _COLUMNS = (
+    Column("learning_accuracy", "learning accuracy", numbers.fraction),
     Column("forgetting", "forgetting", numbers.fraction),
     Column("backward_transfer", "backward transfer", numbers.signed),
     Column("forward_transfer", "forward transfer", numbers.signed),
@@ -26,13 +27,19 @@ _COLUMNS = (
     Column("bytes", "stored", numbers.byte_size),
     Column("seconds", "training", numbers.duration),
 )
+# Columns with blank cells that need a reason, by their names in a summary.
+_EXPLAINED = {
+    "learning_accuracy": "learning accuracy",
+    "forgetting": "forgetting",
+    "forward_transfer": "forward transfer",
+}
 
 Accuracies = dict[int, float]
 
 
 def summary_table(groups: Sequence[Group]) -> Table:
     """Make one row per group, with accuracy after 10, 50, 100 .. tasks; 1, 2, 5 .. on short streams."""
-    accuracies = [[_accuracy_by_tasks(run) for run in group.runs] for group in groups]
+    accuracies = [[accuracy_by_tasks(run) for run in group.runs] for group in groups]
     milestones = _milestones({tasks for runs in accuracies for run in runs for tasks in run})
     columns = measured_columns(groups, _COLUMNS)
     rows = [
@@ -52,14 +59,53 @@ def summary_table(groups: Sequence[Group]) -> Table:
 
 def _note(groups: Sequence[Group]) -> str:
     counts = {len(group.values("average_accuracy")) for group in groups}
-    return (
+    sentences = [
         "After N tasks: accuracy over the N tasks learned by then. Average accuracy: the same at the "
-        f"end of the run. Its interval: {describe_intervals(counts)}. Other numbers: means over seeds."
-    )
+        f"end of the run. Its interval: {describe_intervals(counts)}. Other numbers: means over seeds.",
+        *_name_validation(groups),
+        *_name_not_learned(groups),
+        *_explain_blanks(groups),
+    ]
+    return " ".join(sentences)
 
 
-def _accuracy_by_tasks(run: LoadedRun) -> Accuracies:
-    """Accuracy over all tasks so far, by the number of tasks learned."""
+def _name_validation(groups: Sequence[Group]) -> list[str]:
+    """Say that the numbers are for choosing settings, if they are of validation images."""
+    validation = any(run.split == "val" for group in groups for run in group.runs)
+    return ["All numbers are of validation images: they choose settings."] if validation else []
+
+
+def _name_not_learned(groups: Sequence[Group]) -> list[str]:
+    """List the groups that did not learn their tasks."""
+    labels = [
+        group.label
+        for group in groups
+        if learned_its_tasks(_mean(group, "learning_accuracy")) is False
+    ]
+    if not labels:
+        return []
+    return [f"Did not learn their tasks (learning accuracy below {LEARNED}): {', '.join(labels)}."]
+
+
+def _explain_blanks(groups: Sequence[Group]) -> list[str]:
+    """Say why learning accuracy or forgetting is blank, and forward transfer where others have it."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for group in groups:
+        blank = [name for name in _EXPLAINED if not group.values(name)]
+        reasons = explain_missing(group.runs[0].rows, group.runs[0].costs) if blank else {}
+        for name in blank:
+            if name != "forward_transfer" or any(other.values(name) for other in groups):
+                labels.setdefault((_EXPLAINED[name], reasons[name]), []).append(group.label)
+    return [f"No {title} of {', '.join(of)}: {reason}." for (title, reason), of in labels.items()]
+
+
+def _mean(group: Group, name: str) -> float | None:
+    values = group.values(name).values()
+    return sum(values) / len(values) if values else None
+
+
+def accuracy_by_tasks(run: LoadedRun) -> Accuracies:
+    """Return accuracy over all tasks so far, by the number of tasks learned."""
     found = curve(run.rows)
     measured = ~np.isnan(found.accuracy)
     tasks = (found.learned + 1)[measured].tolist()

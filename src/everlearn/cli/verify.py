@@ -1,0 +1,82 @@
+"""`everlearn verify`: repeat a sample of recorded runs and compare their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from everlearn.cli.messages import error_message, print_message
+from everlearn.cli.progress import show_progress
+from everlearn.cli.run import Device
+from everlearn.rows import Row
+
+if TYPE_CHECKING:
+    from everlearn.runs.agreement import Agreement
+
+DIFFERS = 1  # exit code
+_SHOWN = {
+    "same bits": "same bits",
+    "within the interval": "within the interval",
+    "differs": "differ",
+    "cannot run": "cannot run",
+}
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Folder of finished runs.", show_default=False)],
+    sample: Annotated[int, typer.Option(help="How many runs to repeat.", min=1)] = 5,
+    seed: Annotated[int, typer.Option(help="Which ones: the seed of the sample.", min=0)] = 0,
+    device: Device = "auto",
+    tasks: Annotated[int, typer.Option(help="Repeat the first so many tasks.", min=1)] = 20,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets.", show_default="EVERLEARN_DATA")
+    ] = None,
+) -> None:
+    """Repeat a random sample of runs with this version, and compare their rows.
+
+    A CPU repeats runs that a CPU made, a GPU the others. The exit code is 1 if one differs.
+    """
+    from everlearn.runs.repetition import sample_runs
+    from everlearn.training.device import find_device
+
+    device = find_device(device)
+    runs = sample_runs(folder, device, sample, seed)
+    found: Counter[str] = Counter()
+    for number, run in enumerate(runs, 1):
+        agreement = _verify_run(run, tasks, device, data)
+        found[agreement.verdict] += 1
+        detail = f": {agreement.detail}" if agreement.detail else ""
+        print_message(f"{number} of {len(runs)}, {run}: {agreement.verdict}{detail}")
+    print_message(", ".join(f"{found[verdict]} {text}" for verdict, text in _SHOWN.items()))
+    if found["differs"]:
+        raise typer.Exit(DIFFERS)
+
+
+def _verify_run(folder: Path, tasks: int, device: str, data: Path | None) -> Agreement:
+    from everlearn.evaluation.costs import DivergedError
+    from everlearn.runs.agreement import Agreement, compare_rows
+    from everlearn.runs.repetition import count_tasks, other_seeds, read_first_rows, repeat_run
+
+    tasks = count_tasks(folder, tasks)
+    recorded = read_first_rows(folder, tasks)
+    others = [read_first_rows(path, tasks) for path in other_seeds(folder)]
+    try:
+        rows = repeat_run(folder, tasks, device, data)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        return Agreement("cannot run", error_message(error))
+    repeated: list[Row] = []
+    try:
+        show_progress(_collect(rows, repeated), folder.name, tasks)
+    except DivergedError as error:
+        return Agreement("differs", error_message(error))
+    return compare_rows(recorded, repeated, others)
+
+
+def _collect(rows: Iterator[Row], collected: list[Row]) -> Iterator[Row]:
+    for row in rows:
+        collected.append(row)
+        yield row

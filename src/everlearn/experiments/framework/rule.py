@@ -1,0 +1,126 @@
+"""The rule behind every verdict: an interval over seeds beside a published number or a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from everlearn.metrics import aggregate, compare, wilson
+
+MIN_SEEDS = 3  # with fewer, nothing is decided
+EQUIVALENCE = 0.01  # fractions that differ by up to this much count as equal
+_CONFIDENCE = 0.95
+_DIGITS = 9  # 1.0 - 0.995 is slightly more than 0.005
+Values = Mapping[int, float]  # seed -> number
+
+
+class Lead(NamedTuple):
+    """The interval over seeds by which a statement is on the right side of its threshold.
+
+    Attributes:
+        low: lower end; minus infinity with fewer than MIN_SEEDS.
+        high: upper end; infinity with fewer than MIN_SEEDS.
+        seeds: number of seeds, of the group that has fewer.
+    """
+
+    low: float
+    high: float
+    seeds: int
+
+
+def judge_number(lead: Lead, digits: int, margin: float = EQUIVALENCE) -> str:
+    """Compare a number for which higher is better with a published one.
+
+    Args:
+        lead: ours minus the published number.
+        digits: digits after the point that the paper prints, so it is known to half of the last one.
+        margin: largest difference that counts as equal.
+    """
+    half = 0.5 * 10.0**-digits
+    low = round(lead.low, _DIGITS)
+    high = round(lead.high, _DIGITS)
+    if low > half:
+        return "better"
+    if high < -half:
+        return "worse"
+    widest = max(margin, half)
+    return "equal" if -widest <= low and high <= widest else "undecided"
+
+
+def judge_leads(leads: Sequence[Lead]) -> str:
+    """Judge a statement that holds if every lead is above 0: equal, worse or undecided."""
+    if all(round(lead.low, _DIGITS) > 0 for lead in leads):
+        return "equal"
+    return "worse" if any(round(lead.high, _DIGITS) < 0 for lead in leads) else "undecided"
+
+
+def lead_above(values: Values, bound: float) -> Lead | None:
+    """Return by how much numbers exceed a bound; None without numbers."""
+    if not values:
+        return None
+    return _lead_of([value - bound for value in values.values()])
+
+
+def lead_below(values: Values, bound: float) -> Lead | None:
+    """Return by how much numbers fall short of a bound; None without numbers."""
+    return lead_above({seed: -value for seed, value in values.items()}, -bound)
+
+
+def lead_over(first: Values, second: Values, by: float = 0.0) -> Lead | None:
+    """Return by how much the first exceeds the second, less `by`; None where one has no numbers.
+
+    Differences are paired over the seeds of both if there are at least MIN_SEEDS; otherwise Welch's
+    interval of two independent groups is taken.
+    """
+    if not first or not second:
+        return None
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) >= MIN_SEEDS:
+        found = compare({s: first[s] for s in shared}, {s: second[s] for s in shared}, _CONFIDENCE)
+        return Lead(found.spread.low - by, found.spread.high - by, len(shared))
+    fewest = min(len(first), len(second))
+    if fewest < MIN_SEEDS:
+        return _unknown(fewest)
+    low, high = welch_interval(list(first.values()), list(second.values()))
+    return Lead(low - by, high - by, fewest)
+
+
+def lead_of_share(successes: int, seeds: int, share: float) -> Lead | None:
+    """Return by how much the share of seeds that succeed exceeds a share, by Wilson's interval."""
+    if not seeds:
+        return None
+    low, high = wilson(successes, seeds, _CONFIDENCE)
+    return Lead(float(low) - share, float(high) - share, seeds)
+
+
+def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Return the interval of the difference of two means with unequal variances (Welch 1947)."""
+    errors = [np.var(values, ddof=1) / len(values) for values in (first, second)]
+    difference = float(np.mean(first) - np.mean(second))
+    total = sum(errors)
+    if total == 0:
+        return difference, difference
+    freedom = total**2 / sum(
+        error**2 / (len(values) - 1) for error, values in zip(errors, (first, second), strict=True)
+    )
+    half = float(special.stdtrit(freedom, (1 + _CONFIDENCE) / 2) * total**0.5)
+    return difference - half, difference + half
+
+
+def describe_seeds(seeds: int) -> str:
+    """Return "one seed" or "3 seeds"."""
+    return "one seed" if seeds == 1 else f"{seeds} seeds"
+
+
+def _lead_of(values: Sequence[float]) -> Lead:
+    if len(values) < MIN_SEEDS:
+        return _unknown(len(values))
+    spread = aggregate(values, _CONFIDENCE)
+    return Lead(spread.low, spread.high, len(values))
+
+
+def _unknown(seeds: int) -> Lead:
+    return Lead(-np.inf, np.inf, seeds)

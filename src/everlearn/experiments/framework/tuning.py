@@ -1,0 +1,100 @@
+"""Tuning: which trial of a method's grid is chosen, by validation images alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from everlearn.experiments.framework.grids import GRIDS, tuning_trials
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.trial import Trial
+from everlearn.metrics import LEARNED
+from everlearn.report.loaded_run import LoadedRun
+from everlearn.report.tables.numbers import MISSING, fraction
+from everlearn.report.tables.table import Table
+
+
+class Score(NamedTuple):
+    """What a trial is chosen by, and its settings.
+
+    Attributes:
+        accuracy: on the validation images of all tasks learned, after the last.
+        learning_accuracy: on those of each task right after learning it, mean over tasks; None for a
+            method that is trained after the last task only.
+    """
+
+    trial: Trial
+    accuracy: float
+    learning_accuracy: float | None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Learning comes first: trials that do not learn their tasks are compared by how much they do."""
+        if self.learning_accuracy is None or self.learning_accuracy >= LEARNED:
+            return True, self.accuracy
+        return False, self.learning_accuracy
+
+
+def scores(results: ResultsFolder, method: str) -> list[Score]:
+    """Return the scores of all finished trials of a method, in the order of its grid."""
+    trials = tuning_trials(method, results.scale)
+    return [_score(trial, group.runs) for trial in trials for group in results.groups([trial])]
+
+
+def choose(candidates: Iterable[Score]) -> Score:
+    """Return the best trial: of those that learned their tasks, the one with the highest accuracy.
+
+    Of equal ones the first of the grid is chosen.
+    """
+    return max(candidates, key=lambda score: score.rank)
+
+
+def chosen_settings(results: ResultsFolder, method: str) -> dict[str, Any]:
+    """Return the settings that the trials of a method choose."""
+    return dict(choose(scores(results, method)).trial.settings)
+
+
+def tuning_table(results: ResultsFolder, methods: Sequence[str] = tuple(GRIDS)) -> Table:
+    """Return a table of all trials; the chosen one of each method is marked."""
+    rows = [row for method in methods for row in _rows(scores(results, method))]
+    note = (
+        "Validation images of the first tasks of seed "
+        f"{', '.join(map(str, _seeds(methods, results.scale)))}. Chosen (*): the highest accuracy among "
+        f"trials with a learning accuracy of {LEARNED} or more; where there is none, the highest learning "
+        "accuracy."
+    )
+    return Table("Tuning", ["trial", "settings", "accuracy", "learning accuracy", ""], rows, note)
+
+
+def _rows(candidates: Sequence[Score]) -> list[list[str]]:
+    if not candidates:
+        return []
+    best = choose(candidates)
+    return [
+        [
+            score.trial.title,
+            ", ".join(f"{name} {_format(value)}" for name, value in score.trial.settings.items()),
+            fraction(score.accuracy),
+            MISSING if score.learning_accuracy is None else fraction(score.learning_accuracy),
+            "*" if score is best else "",
+        ]
+        for score in candidates
+    ]
+
+
+def _format(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _score(trial: Trial, runs: Sequence[LoadedRun]) -> Score:
+    """Average the accuracies of a trial over its seeds."""
+    accuracy = [float(run.summary["average_accuracy"] or 0.0) for run in runs]
+    learning = [run.summary["learning_accuracy"] for run in runs if trial.plan["diagonal_images"]]
+    mean_learning = sum(float(value or 0.0) for value in learning) / len(runs) if learning else None
+    return Score(trial, sum(accuracy) / len(runs), mean_learning)
+
+
+def _seeds(methods: Sequence[str], scale: str) -> list[int]:
+    return sorted(
+        {seed for name in methods for t in tuning_trials(name, scale) for seed in t.seeds}
+    )

@@ -1,0 +1,143 @@
+"""The main table: accuracy after milestones with intervals, learning, forgetting, cost and supervision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from everlearn.metrics.transfer import LEARNED, learned_its_tasks
+from everlearn.report.tables import numbers
+from everlearn.report.tables.groups import Group
+from everlearn.report.tables.intervals import interval_over_seeds
+from everlearn.report.tables.summary import accuracy_by_tasks
+from everlearn.report.tables.table import Column, Table, mean_cells
+
+MILESTONES = (10, 50, 100, 200, 500)  # tasks
+_COLUMNS = (
+    Column("learning_accuracy", "learning accuracy", numbers.fraction),
+    Column("forgetting", "forgetting", numbers.fraction),
+    Column("forward_transfer", "forward transfer", numbers.signed),
+)
+_COSTS = (
+    Column("bytes", "stored", numbers.byte_size),
+    Column("seconds", "training", numbers.duration),
+)
+_SHORT = {
+    "task boundaries": "boundaries",
+    "true affine maps": "true maps",
+    "one exemplar per class": "exemplars",
+    "pre-training on other images": "pre-training",
+    "all images of all tasks so far": "all images",
+}
+_NOTE = (
+    "After N tasks: accuracy over the N tasks learned by then, mean over seeds with Student's 95 % "
+    "interval, or with the number of seeds where there are fewer than three. Learning accuracy: on each "
+    "task right after learning it. Supervision: what a method is given; boundaries: when a task ends."
+)
+_UNLEARNED_NOTE = (
+    f"Methods with a learning accuracy below {LEARNED}: what they did not learn they cannot forget, so "
+    "they are no baselines."
+)
+_NONE: Mapping[str, float] = MappingProxyType({})
+_NO_REASONS: Mapping[str, str] = MappingProxyType({})
+
+
+def protocol_table(
+    groups: Sequence[Group],
+    supervision: Mapping[str, str],
+    gaps: Mapping[str, float] = _NONE,
+    milestones: Sequence[int] = MILESTONES,
+) -> Table:
+    """Make one row per group that learned its tasks or was not tested for it.
+
+    Args:
+        supervision: what each method is given, by name, as its record in METHODS says.
+        gaps: stability gaps by label; a dash for other groups.
+        milestones: numbers of tasks after which accuracy is shown.
+    """
+    head = [
+        "method",
+        *(f"after {tasks:,}" for tasks in milestones),
+        *(column.title for column in _COLUMNS),
+        "stability gap",
+        *(column.title for column in _COSTS),
+        "supervision",
+    ]
+    rows = [
+        [
+            group.label,
+            *_milestone_cells(group, milestones),
+            *mean_cells(group, _COLUMNS),
+            _gap_cell(gaps.get(group.label)),
+            *mean_cells(group, _COSTS),
+            supervision_words(group, supervision),
+        ]
+        for group in groups
+        if not did_not_learn(group)
+    ]
+    return Table("All methods", head, rows, _NOTE)
+
+
+def unlearned_table(
+    groups: Sequence[Group],
+    supervision: Mapping[str, str],
+    reasons: Mapping[str, str] = _NO_REASONS,
+) -> Table:
+    """Make one row per group that did not learn its tasks.
+
+    Args:
+        supervision: as in `protocol_table`.
+        reasons: why a group did not learn, by label.
+    """
+    head = ["method", "learning accuracy", "accuracy at the end", "supervision", "reason"]
+    rows = [
+        [
+            group.label,
+            format_seeds(list(group.values("learning_accuracy").values())),
+            format_seeds(list(group.values("average_accuracy").values())),
+            supervision_words(group, supervision),
+            reasons.get(group.label, "not known"),
+        ]
+        for group in groups
+        if did_not_learn(group)
+    ]
+    return Table("Did not learn", head, rows, _UNLEARNED_NOTE)
+
+
+def did_not_learn(group: Group) -> bool:
+    """Return whether the mean learning accuracy was measured and is below 0.9."""
+    values = group.values("learning_accuracy").values()
+    return learned_its_tasks(sum(values) / len(values) if values else None) is False
+
+
+def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
+    """Return in short words what a group was given: by its method, and by weights that it started from."""
+    given = re.split("[,;] ", supervision[group.method])
+    words = [_SHORT.get(phrase, phrase) for phrase in given]
+    pretrained = any(run.settings.get("settings", {}).get("weights") for run in group.runs)
+    if pretrained and "pre-training" not in words:
+        words.append("pre-training")
+    return ", ".join(words)
+
+
+def format_seeds(values: Sequence[float]) -> str:
+    """Format a mean accuracy with its interval over seeds: "0.950 (0.941 to 0.959)", "0.950 (1 seed)"."""
+    if not values:
+        return numbers.MISSING
+    mean, low, high = (float(end[0]) for end in interval_over_seeds(np.array(values)[:, None]))
+    if len(values) < 3:
+        return f"{numbers.fraction(mean)} ({numbers.count(len(values), 'seed')})"
+    ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
+    return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
+
+
+def _milestone_cells(group: Group, milestones: Sequence[int]) -> list[str]:
+    runs = [accuracy_by_tasks(run) for run in group.runs]
+    return [format_seeds([run[tasks] for run in runs if tasks in run]) for tasks in milestones]
+
+
+def _gap_cell(gap: float | None) -> str:
+    return numbers.MISSING if gap is None else numbers.signed(gap)

@@ -1,0 +1,40 @@
+"""The settings of preset `paper` are those that the committed trials choose, and every method had eight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everlearn.experiments.framework.grids import GRIDS, TRIALS
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.tuning import chosen_settings, scores
+from everlearn.methods import METHODS
+
+ROWS = Path(__file__).parents[2] / "results" / "tuning"
+
+
+@pytest.fixture(scope="module")
+def trials() -> ResultsFolder:
+    return ResultsFolder(ROWS, "paper")
+
+
+@pytest.mark.parametrize("method", GRIDS)
+def test_every_method_had_as_many_trials(trials, method):
+    assert len(scores(trials, method)) == TRIALS
+
+
+@pytest.mark.parametrize("method", GRIDS)
+def test_the_preset_has_the_settings_that_the_trials_choose(trials, method):
+    varied = {name: value for name, value in chosen_settings(trials, method).items()
+              if name in GRIDS[method].choices}  # fmt: skip
+    preset = METHODS[method].settings_for("gpu", "paper")
+    assert {name: preset.get(name) for name in varied} == varied
+
+
+def test_no_tuning_run_was_tested_on_test_images(trials):
+    for method in GRIDS:
+        for score in scores(trials, method):
+            (group,) = trials.groups([score.trial])
+            assert {run.split for run in group.runs} == {"val"}
+            assert {run.seed for run in group.runs} <= set(range(100, 105))

@@ -99,12 +99,15 @@ class SI:
         omega.zero_()
 
     def _update_penalty(self) -> None:
-        """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above."""
+        """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above.
+
+        The sum itself keeps its sign: a later task may bring a negative contribution back above 0.
+        """
         if self.settings.avalanche_compat:
             out = self.penalty.importance.flat
             torch.clamp(self.importance, max=_AVALANCHE_MAX_IMPORTANCE, out=out)
         else:
-            self.penalty.importance.flat.copy_(self.importance.clamp_(min=0))
+            self.penalty.importance.flat.copy_(self.importance.clamp(min=0))
         self.penalty.recenter()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

@@ -9,13 +9,16 @@ from __future__ import annotations
 TUNED: dict[str, dict[str, object]] = {
     "joint": {"learning_rate": 5e-3},
     "dcl": {"learning_rate": 3e-4, "reset_optimizer": True},
+    "dcl-plus": {"learning_rate": 3e-4, "reset_optimizer": True},
     "er": {"learning_rate": 1e-3, "reset_optimizer": False},
+    "der++": {"learning_rate": 3e-4, "alpha": 0.1, "store_at_task_end": False},
     "latent-replay": {
         "later_learning_rate": 5e-4,
         "later_head_learning_rate": 1e-2,
         "replay_fraction": 0.5,
     },
     "lwf": {"learning_rate": 1e-4, "reset_optimizer": True, "distillation_weight": 1.0},
+    "si": {"learning_rate": 1e-4, "reset_optimizer": True, "strength": 10.0},
     "online-ewc": {"learning_rate": 1e-4, "strength": 0.3},
     "agem": {"learning_rate": 1e-4, "reset_optimizer": False, "images_per_task": 10},
     "fine-tuning": {"learning_rate": 1e-4, "reset_optimizer": False},

@@ -99,12 +99,15 @@ class SI:
         omega.zero_()
 
     def _update_penalty(self) -> None:
-        """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above."""
+        """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above.
+
+        The sum itself stays as it is, so that negative contributions of a task are not lost.
+        """
+        out = self.penalty.importance.flat
         if self.settings.avalanche_compat:
-            out = self.penalty.importance.flat
             torch.clamp(self.importance, max=_AVALANCHE_MAX_IMPORTANCE, out=out)
         else:
-            self.penalty.importance.flat.copy_(self.importance.clamp_(min=0))
+            torch.clamp(self.importance, min=0, out=out)
         self.penalty.recenter()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,14 @@ from everlearn.memory import Reservoir, draw_replay_rows
 from everlearn.methods import build
 from everlearn.stream import Gaussians
 
-from .conftest import TOY, assert_first_task_is_fine_tuning, assert_resumes, learn
+from .conftest import (
+    TOY,
+    assert_first_task_is_fine_tuning,
+    assert_resumes,
+    learn,
+    same,
+    same_net,
+)
 
 SMALL = TOY | {"batch_size": 16, "epochs": 2, "buffer_size": 20}
 POINTS = Gaussians(tasks=3, classes_per_task=2, dimensions=8, train=40)
@@ -127,3 +135,50 @@ def test_balanced_buffer_stays_balanced_when_classes_return() -> None:
 def test_settings_out_of_range_are_refused(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=name):
         build("er", POINTS, "cpu", **{name: value})
+
+
+def averaged_after_three_tasks() -> tuple[Any, list[dict[str, torch.Tensor]]]:
+    """Return a learner that averages, and its trained weights after each task."""
+    learner = build("er", POINTS, "cpu", **SMALL, weight_averaging=0.9)
+    after = []
+    for task in POINTS:
+        learn(learner, [task])
+        after.append({name: w.clone() for name, w in learner.trainer.net.state_dict().items()})
+    return learner, after
+
+
+def test_averaged_weights_follow_the_trained_ones() -> None:
+    """Steps of 1, 6 / 7 and 6 / 8: the three tasks have shares of 1, 6 and 21 in 28."""
+    learner, after = averaged_after_three_tasks()
+    averaged = learner.average.net.state_dict()
+    for name in ("hidden.weight", "hidden.bias"):
+        first, second, third = (weights[name] for weights in after)
+        torch.testing.assert_close(averaged[name], (first + 6 * second + 21 * third) / 28)
+
+
+def test_rows_of_new_classes_are_copied_into_the_average() -> None:
+    learner, after = averaged_after_three_tasks()
+    for name in ("head.weight", "head.bias"):
+        averaged = learner.average.net.state_dict()[name]
+        assert torch.equal(averaged[4:], after[2][name][4:])
+        # Classes 2 and 3 came with the second task, and have been averaged once.
+        expected = after[1][name][2:4] / 4 + 3 * after[2][name][2:4] / 4
+        torch.testing.assert_close(averaged[2:4], expected)
+
+
+def test_predictions_are_those_of_the_averaged_net_which_training_leaves_alone() -> None:
+    learner, _ = averaged_after_three_tasks()
+    plain = learn(build("er", POINTS, "cpu", **SMALL), POINTS)
+    points = POINTS[1].test.batch(slice(None)).images
+    expected = learner.average.net(points).argmax(1)
+    assert torch.equal(learner.predict(points), expected)
+    assert same_net(learner, plain)
+    next(iter(learner.learn(POINTS[0])))
+    assert torch.equal(learner.predict(points), expected)
+
+
+def test_averaged_weights_are_part_of_the_state() -> None:
+    make = partial(build, "er", POINTS, "cpu", **SMALL, weight_averaging=0.9)
+    whole, resumed = assert_resumes(make, POINTS)
+    states = (learner.state()["averaged_net"].values() for learner in (whole, resumed))
+    assert same(*states)

@@ -56,9 +56,7 @@ def plain_loop(strength: float, xi: float, compat: bool) -> list[Tensor]:
                 o -= g * (w.detach() - b)
         moves = [(w.detach() - s).square() for w, s in zip(own, start, strict=True)]
         total = [t + o / (m + xi) for t, o, m in zip(total, omega, moves, strict=True)]
-        if not compat:
-            total = [t.clamp(min=0) for t in total]
-        importance = [t.clamp(max=0.001) if compat else t for t in total]
+        importance = [t.clamp(max=0.001) if compat else t.clamp(min=0) for t in total]
         start = [w.detach().clone() for w in own]
     return [w.detach() for w in own]
 
@@ -132,10 +130,19 @@ def test_importance_is_clamped(compat: bool, path: float, wanted: list[float]) -
     assert importance.max() <= torch.tensor(wanted[1])
 
 
-def test_negative_importance_does_not_persist() -> None:
+def test_negative_contributions_of_a_task_count_in_the_sum() -> None:
+    """A negative sum is no penalty, and a later task is penalised only for what exceeds it."""
     learner = make()
     learner.path.omega.flat.fill_(-1e6)
-    assert learn(learner, [STREAM[0], STREAM[1]]).penalty.importance.flat.max() > 0
+    learn(learner, [STREAM[0]])
+    before = learner.importance.clone()
+    assert before.max() < 0
+    assert not learner.penalty.importance.flat.any()
+    learner.path.omega.flat.fill_(1e9)
+    learn(learner, [STREAM[1]])
+    gained = learner.importance - before
+    assert (learner.penalty.importance.flat < gained).all()
+    torch.testing.assert_close(learner.penalty.importance.flat, before + gained)
 
 
 @pytest.mark.parametrize("compat", [False, True])

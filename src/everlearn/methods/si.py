@@ -16,6 +16,7 @@ from torch import Tensor
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_number
 from everlearn.stream import Task, TaskStream
+from everlearn.training.optimizer_step import max_curvature
 from everlearn.training.path_integral import PathIntegral, without_norms
 from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty
 from everlearn.training.step_pair import step_pair
@@ -82,7 +83,7 @@ class SI:
         if not compat:
             self.path.before_step()
         if penalized:
-            loss = loss.detach() + self.penalty.add_gradients()
+            loss = loss.detach() + self.penalty.add_gradients(max_curvature(trainer.optimizer))
         if compat:
             self.path.before_step()
         trainer.optimizer.step()
@@ -101,13 +102,13 @@ class SI:
     def _update_penalty(self) -> None:
         """Centre the penalty here, with importance clamped at 0; Avalanche clamps it from above.
 
-        The sum itself keeps its sign: a later task may bring a negative contribution back above 0.
+        The sum itself stays as it is, so that negative contributions of a task are not lost.
         """
+        out = self.penalty.importance.flat
         if self.settings.avalanche_compat:
-            out = self.penalty.importance.flat
             torch.clamp(self.importance, max=_AVALANCHE_MAX_IMPORTANCE, out=out)
         else:
-            self.penalty.importance.flat.copy_(self.importance.clamp(min=0))
+            torch.clamp(self.importance, min=0, out=out)
         self.penalty.recenter()
 
     def predict(self, images: Tensor, among: Sequence[int] | None = None) -> Tensor:

@@ -499,7 +499,7 @@ def test_predictions_are_seen_classes_among_those_given() -> None:
 
 def test_an_online_stream_allows_one_epoch() -> None:
     stream = small_stream(online=True)
-    assert learned(1, stream).tasks == 1
+    assert learned(1, stream).average.tasks == 1
     with pytest.raises(ValueError, match="one pass is allowed, found epochs=2"):
         learned(0, stream, epochs=2)
 

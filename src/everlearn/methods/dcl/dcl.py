@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from typing import Any, TypeVar
 
 import torch
@@ -37,6 +36,7 @@ from everlearn.training.optimizer_step import (
 from everlearn.training.optimizers import adam
 from everlearn.training.schedule import training_batches
 from everlearn.training.stream_checks import check_epochs
+from everlearn.training.weight_average import WeightAverage
 
 _MAX_REPLAYED_CLASSES = 4096  # per task
 _ENTRIES = 6  # of a map
@@ -53,14 +53,13 @@ class DCL:
         self.settings = settings
         self.device = device
         self.batch_size = settings.schedule.batch_size
-        self.tasks = 0
         canvas = stream.canvas
         self.palette = color.build_palette(canvas, device) if settings.regress_color else None
         outputs = _ENTRIES + (color.CHANNELS if settings.regress_color else 0)
         net = build_net(settings.net, canvas.channels, outputs, canvas.size, stream.seed)
         self.net = to_device(net, device)
-        averages = settings.weight_averaging > 0
-        self.averaged_net = deepcopy(self.net).requires_grad_(False) if averages else self.net
+        self.average = WeightAverage(self.net, settings.weight_averaging)
+        self.averaged_net = self.average.net
         use_instance_stats(self.averaged_net, settings.instance_stats)
         self.memory = Exemplars(canvas.shape, device, settings.crop)
         self.extra_exemplars = self.memory.empty()
@@ -85,19 +84,7 @@ class DCL:
             theta = check_maps(batch.theta)
             colors = self._color_targets(batch, len(now.replayed))
             yield self._step(batch.images, theta, colors, pool[now.replayed], *now[1:], *targets)
-        self._update_average()
-
-    def _update_average(self) -> None:
-        """Move the averaged net towards the trained one, by less the more tasks there were.
-
-        Early nets are poor: the average is over about the last sixth of all tasks (polynomial decay,
-        Shamir and Zhang 2013), until `weight_averaging` bounds it.
-        """
-        self.tasks += 1
-        if self.settings.weight_averaging:
-            step_size = max(1.0 - self.settings.weight_averaging, 6.0 / (self.tasks + 5.0))
-            averaged = list(self.averaged_net.state_dict().values())
-            torch._foreach_lerp_(averaged, list(self.net.state_dict().values()), step_size)
+        self.average.update()
 
     def _store(self, task: Task, exemplars: Batch) -> None:
         labels = exemplars.labels.tolist()
@@ -216,27 +203,23 @@ class DCL:
 
     def state(self) -> dict[str, Any]:
         """Return weights and exemplars and, where used, averaged weights and the optimizer's state."""
-        averages = self.settings.weight_averaging > 0
         several = self.settings.exemplars_per_class > 1
         return {
             "net": self.net.state_dict(),
-            "averaged_net": self.averaged_net.state_dict() if averages else {},
             "optimizer": [] if self.settings.reset_optimizer else optimizer_state(self.optimizer),
             "memory": self.memory.state(),
             "extra_exemplars": self.extra_exemplars.state() if several else {},
-            "tasks": self.tasks,
+            **self.average.state(),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
         self.net.load_state_dict(state["net"])
-        if self.settings.weight_averaging:
-            self.averaged_net.load_state_dict(state["averaged_net"])
+        self.average.load_state(state)
         load_optimizer_state(self.optimizer, state["optimizer"])
         self.memory.load_state(state["memory"])
         if self.settings.exemplars_per_class > 1:
             self.extra_exemplars.load_state(state["extra_exemplars"])
-        self.tasks = state["tasks"]
 
 
 def check_maps(theta: Maps | None) -> Maps:

@@ -54,7 +54,9 @@ def write(tmp_path: Path) -> Write:
     """Return a function that writes the run of a trial on three environments with given rows."""
 
     def make(trial: Trial, rows: Iterable[dict[str, Any]], seed: int = 0) -> Path:
-        stream = json.dumps({"everlearn_environments": 1, "seed": seed, "sequence": THREE})
+        stream = json.dumps({
+            "everlearn_environments": 1, "seed": seed, "tasks": 3, "sequence": THREE
+        })  # fmt: skip
         settings = {"environments": trial.settings.get("environments", True)}
         kept = {"method": trial.method, "settings": settings, "plan": {}, "device": "cpu"}
         made = Run.create(tmp_path / trial.folder(seed), stream, kept)

@@ -14,7 +14,6 @@ from everlearn import Canvas, Stream
 from everlearn.core.settings import change_settings
 from everlearn.methods import ewc
 from everlearn.nets import build_classifier
-from everlearn.stream import Gaussians
 from everlearn.training import fisher
 
 from .conftest import (
@@ -143,14 +142,3 @@ def test_settings_out_of_range_are_refused() -> None:
 @pytest.mark.integration
 def test_a_weak_penalty_forgets_the_toy_stream() -> None:
     assert toy_accuracy(partial(make, **TOY, decay=0.9), range(3)) <= 0.30
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("strength", [1e2, 1e4, 1e6])
-def test_with_a_strong_penalty_every_task_is_learned_when_it_comes(strength: float) -> None:
-    stream = Gaussians()
-    learner = make(stream, **TOY, strength=strength, decay=0.9)
-    for task in stream:
-        learn(learner, [task])
-        test = task.test.batch(slice(None))
-        assert (learner.predict(test.images) == test.labels).float().mean() > 0.9

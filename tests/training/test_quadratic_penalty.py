@@ -148,25 +148,3 @@ def test_a_step_is_that_of_the_loss_with_the_penalty_in_it():
         loss = penalized_step(optimizer, loss, [] if plain else [penalty])
         ends.append((loss.detach(), weight.detach()))
     torch.testing.assert_close(*ends)
-
-
-@pytest.mark.parametrize(("importance", "expected"), [(0.5, 2.0), (5.0, 10.0), (1e6, 10.0)])
-def test_the_curvature_of_a_penalty_is_bounded(importance, expected):
-    """At 2 from its center, with strength 1: a curvature of 2 importance, or at most 5."""
-    weight = torch.nn.Parameter(torch.tensor([2.0]))
-    penalty = QuadraticPenalty([weight], 1.0)
-    penalty.importance.flat.fill_(importance)
-    weight.grad = torch.zeros(1)
-    assert penalty.add_gradients(max_curvature=5.0).item() == expected  # curvature / 2 * 2^2
-    assert weight.grad.item() == expected
-
-
-@pytest.mark.parametrize("strength", [1e2, 1e6, 1e12])
-def test_gradient_descent_on_a_strong_penalty_ends_at_its_center(strength):
-    weight = torch.nn.Parameter(torch.tensor([2.0]))
-    penalty = QuadraticPenalty([weight], strength)
-    penalty.importance.flat.fill_(1.0)
-    optimizer = torch.optim.SGD([weight], lr=0.05, momentum=0.9)
-    for _ in range(300):
-        penalized_step(optimizer, (weight - weight.detach()).sum() * 0.0, [penalty])
-    assert abs(weight.item()) < 1e-4

@@ -16,7 +16,6 @@ from torch import Tensor
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_number
 from everlearn.stream import Task, TaskStream
-from everlearn.training.optimizer_step import max_curvature
 from everlearn.training.path_integral import PathIntegral, without_norms
 from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty
 from everlearn.training.step_pair import step_pair
@@ -83,7 +82,7 @@ class SI:
         if not compat:
             self.path.before_step()
         if penalized:
-            loss = loss.detach() + self.penalty.add_gradients(max_curvature(trainer.optimizer))
+            loss = loss.detach() + self.penalty.add_gradients()
         if compat:
             self.path.before_step()
         trainer.optimizer.step()

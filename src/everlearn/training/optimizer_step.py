@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Optimizer
+from torch.optim import Optimizer
 
 
 def optimizer_step(optimizer: Optimizer, loss: Tensor) -> Tensor:
@@ -36,18 +35,6 @@ def load_optimizer_state(optimizer: Optimizer, state: Sequence[Tensor]) -> None:
         torch._foreach_copy_(optimizer_state(optimizer), list(state))
     else:
         reset_optimizer(optimizer)
-
-
-def max_curvature(optimizer: Optimizer) -> Tensor | float:
-    """The curvature of a loss at which a step of SGD leads to its minimum, 1 / learning rate.
-
-    Infinite for Adam, whose steps are bounded whatever the gradient.
-    """
-    learning_rate = optimizer.param_groups[0]["lr"]
-    if not isinstance(optimizer, SGD) or (isinstance(learning_rate, float) and not learning_rate):
-        return math.inf
-    curvature: Tensor | float = 1 / learning_rate
-    return curvature
 
 
 def set_learning_rate(optimizer: Optimizer, learning_rate: float) -> None:

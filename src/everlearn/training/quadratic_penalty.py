@@ -6,7 +6,6 @@ gradients of the loss alone can be read before that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from everlearn.training.gradients import gradients_of
-from everlearn.training.optimizer_step import max_curvature
 
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -62,28 +60,16 @@ class QuadraticPenalty:
         self._gradient = FlatParams(weights)
 
     @torch.no_grad()
-    def add_gradients(self, max_curvature: Tensor | float = math.inf) -> Tensor:
-        """Add the gradient of the penalty to the weights' gradients, and return the penalty, ().
-
-        Args:
-            max_curvature: bounds the second derivative of the penalty, 2 strength importance. Gradient
-                descent with a learning rate diverges where it is much more than 1 / learning rate; at that
-                bound, a step returns to the center.
-        """
+    def add_gradients(self) -> Tensor:
+        """Add the gradient of the penalty to the weights' gradients, and return the penalty, ()."""
         displacement = self.displacement()
         gradient = self._gradient.flat
-        torch.mul(displacement, self._bounded(max_curvature), out=gradient)
+        torch.mul(displacement, self.importance.flat, out=gradient)
         gradients = gradients_of(self._weights)
         torch._foreach_add_(gradients, self._gradient.views, alpha=2 * self.strength)
         # Summed in float64, where zeros of classes to come do not change the sum by another order.
         total = displacement.mul_(gradient).sum(dtype=torch.float64).float()
         return self.strength * (self.constant + total)
-
-    def _bounded(self, max_curvature: Tensor | float) -> Tensor:
-        """The importances up to a curvature; as they are where a float is infinite."""
-        if not self.strength or (isinstance(max_curvature, float) and math.isinf(max_curvature)):
-            return self.importance.flat
-        return self.importance.flat.clamp(max=max_curvature / (2 * self.strength))
 
     def displacement(self) -> Tensor:
         """w - center as a vector; the next call overwrites it."""
@@ -132,6 +118,6 @@ def penalized_step(
     optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
     for penalty in penalties:
-        loss = loss.detach() + penalty.add_gradients(max_curvature(optimizer))
+        loss = loss.detach() + penalty.add_gradients()
     optimizer.step()
     return loss

@@ -336,14 +336,13 @@ def test_figa2_reports_how_long_a_variant_of_der_is_above_replay(write_seeds, tm
 
 
 @pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
-def test_overview_dcl_must_end_above_all_methods_that_forget(write_run, tmp_path, replay, word):
+def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_path, replay, word):
     trials = trials_of(overview)
-    seed = trials["dcl"].seeds[0]
-    write_run(trials["dcl"], end(0.9), seed)
-    write_run(trials["joint"], end(1.0), seed)
+    write_seeds(trials["dcl"], end(0.9))
+    write_seeds(trials["joint"], end(1.0))
     if replay is not None:
-        write_run(trials["er-20k"], end(replay), seed)
-        write_run(trials["fine-tuning"], accuracies((200, 0.1)), seed)
+        write_seeds(trials["er-20k"], end(replay))
+        write_seeds(trials["fine-tuning"], end(0.1))
     assert words(overview, tmp_path) == [word]
 
 

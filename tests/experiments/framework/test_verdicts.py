@@ -9,7 +9,6 @@ from everlearn.experiments.framework.verdicts import (
     compare_number,
     format_interval,
     format_values,
-    judge_claim,
     judge_statement,
     unpublished,
 )
@@ -63,14 +62,8 @@ def test_a_statement_with_one_seed_is_undecided():
     assert (verdict.verdict, verdict.why) == ("undecided", "one seed, too few to decide")
 
 
-def test_a_claim_without_an_interval_holds_or_not():
-    assert judge_claim("It falls", "0.1", True).verdict == "equal"
-    assert judge_claim("It falls", "0.1", False).verdict == "worse"
-
-
 def test_unmeasured_results_are_not_comparable():
     for verdict in (
-        judge_claim("s", "", None, "a why"),
         judge_statement("s", "", [], "a why"),
         judge_statement("s", "", [Lead(0.1, 0.2, 3), None], "a why"),
         compare_number("n", 0.5, {}, "a why"),

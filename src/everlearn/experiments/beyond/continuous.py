@@ -23,7 +23,7 @@ CLAIM = (
 )
 # Some images of a batch are moved to a pose between those of the grid.
 DCL_JITTER = Trial(
-    "dcl-jitter",
+    "dcl-jitter-0.25",
     "dcl",
     {"jitter": 0.25},
     max_tasks=TABLE_TASKS,

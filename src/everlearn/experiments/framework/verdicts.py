@@ -68,13 +68,6 @@ def unpublished(statement: str, ours: str, why: str = "no value was published") 
     return Verdict(statement, "none", ours, "not comparable", why)
 
 
-def judge_claim(claim: str, ours: str, holds: bool | None, why: str = "") -> Verdict:
-    """Judge a claim without an interval; `holds` is None where there are no rows."""
-    if holds is None:
-        return Verdict(claim, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
-    return Verdict(claim, "as stated", ours, "equal" if holds else "worse", why)
-
-
 def format_interval(values: Values, digits: int = 4) -> str:
     """Format a mean over seeds with its interval: "0.9200 (0.9012 to 0.9388, 3 seeds)"."""
     mean = f"{np.mean(list(values.values())):.{digits}f}"

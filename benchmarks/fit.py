@@ -74,7 +74,8 @@ def measure(classes: int, questions: int, edges: str) -> Iterator[dict[str, Any]
             )
             row = {
                 "what": "nearest exemplars", "edges": edges, "classes": classes,
-                "size": stream.canvas.size, "error_of_maps": error, "fitted": candidates, "questions": len(known.labels),
+                "size": stream.canvas.size, "error_of_maps": error, "fitted": candidates,
+                "questions": len(known.labels),
                 "accuracy": float((near.labels[:, 0] == known.labels).float().mean()),
                 "open_set_average_precision": average_precision(near.novelty, far.novelty),
             }  # fmt: skip

@@ -63,8 +63,8 @@ def test_gradients_of_a_ramp() -> None:
 
 
 def test_weights_of_edges_follow_from_the_contrast_of_neighbours() -> None:
-    image = torch.tensor([0.5, 0.5, 0.5, 0.5, 0.7, 0.7, 0.7]).expand(1, 1, 5, 7)
-    # Central differences of 0.2 / 2 a pixel beside the edge: as large as the constant, so 1 / sqrt(1 + 1).
+    image = torch.tensor([0.5, 0.5, 0.5, 0.5, 0.8, 0.8, 0.8]).expand(1, 1, 5, 7)
+    # Central differences of 0.3 / 2 a pixel beside the edge: as large as the constant, so 1 / sqrt(1 + 1).
     expected = torch.tensor([1, 1, 1, 0.5**0.5, 0.5**0.5, 1, 1]).expand(1, 1, 5, 7)
     torch.testing.assert_close(fit.edge_weights(image), expected)
     torch.testing.assert_close(fit.edge_weights(image.mT), expected.mT)

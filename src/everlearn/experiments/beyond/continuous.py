@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.report import Table
@@ -22,14 +22,7 @@ CLAIM = (
     "show whether it generalises."
 )
 # Some images of a batch are moved to a pose between those of the grid.
-DCL_JITTER = Trial(
-    "dcl-jitter-0.25",
-    "dcl",
-    {"jitter": 0.25},
-    max_tasks=TABLE_TASKS,
-    seeds=SEEDS,
-    label="DCL with jitter",
-)
+DCL_JITTER = once(Trial("dcl-jitter", "dcl", {"jitter": 0.25}, label="DCL with jitter"))
 JITTER = DCL_JITTER._replace(
     name="dcl-plus-jitter",
     method="dcl-plus",

@@ -37,13 +37,12 @@ _NO_OTHER_TESTS = {"one_shot": (), "open_set": False, "final_after": ()}
 
 def _trials(size: int, streams: dict[str, dict[str, Any]], every: int) -> tuple[Trial, ...]:
     return tuple(
-        trial._replace(
+        once(trial)._replace(
             name=f"{name}-{trial.method}",
             label=f"{trial.title}, {name}",
             settings={**trial.settings, **({"epochs": 1} if stream.get("online") else {})},
             stream={"scenario": name, **stream},
             max_tasks=None,
-            tasks_by_seed={},
             plan={**_NO_OTHER_TESTS, "every": 1 if stream["tasks"] <= 10 else every},
         )
         for name, stream in streams.items()

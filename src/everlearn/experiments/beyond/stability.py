@@ -77,9 +77,7 @@ def _kept(trial: Trial) -> Trial:
     """Return the variant of a trial that keeps its optimizer state across tasks."""
     settings = {**trial.settings, "reset_optimizer": False}
     name = f"gap-{trial.method}"
-    return trial._replace(
-        name=name, settings=settings, label=trial.title, max_tasks=None, tasks_by_seed={}
-    )
+    return once(trial)._replace(name=name, settings=settings, label=trial.title, max_tasks=None)
 
 
 def _variant(trial: Trial, name: str, label: str, changes: Mapping[str, Any]) -> Trial:

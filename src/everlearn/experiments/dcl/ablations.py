@@ -1,4 +1,4 @@
-"""Ablations of DCL: its losses, exemplars, colours, poses and edges in training, and the size of images."""
+"""Ablations of DCL: its losses, exemplars, colours and edges, and the size of images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from everlearn.experiments.framework.groups import (
     summary_mean,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import CONTRASTIVE, SEEDS
+from everlearn.experiments.framework.shared_trials import (
+    CONTRASTIVE,
+    DCL,
+    DCL_PLUS,
+    TABLE_TASKS,
+    once,
+)
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.metrics import paper_area, paper_curve
@@ -32,10 +38,9 @@ CLAIM = "An image loss adds little to the loss on maps; images of 64 pixels limi
 MEASUREMENT = "dcl-ablations-ceiling"
 MEASUREMENTS = (MEASUREMENT,)
 COST = {SMALL: "3 minutes", PAPER: "about 1 hour (an estimate)"}
-_TASKS = 200
 _COLORS = ("white", "red", "lime", "blue")
-_DCL = Trial("dcl-ablation", "dcl", max_tasks=_TASKS, label="DCL")
-_PLUS = Trial("dcl-plus-ablation", "dcl-plus", max_tasks=_TASKS, label="DCL+")
+_DCL = once(DCL)
+_PLUS = once(DCL_PLUS)
 _SETTINGS: dict[str, tuple[Trial, str, dict[str, Any]]] = {
     "dcl-image-loss": (_DCL, "DCL, map and image loss", {"image_loss_weight": 1.0}),
     "dcl-image-only": (
@@ -44,16 +49,15 @@ _SETTINGS: dict[str, tuple[Trial, str, dict[str, Any]]] = {
         {"image_loss_weight": 1.0, "map_loss_weight": 0.0},
     ),
     "dcl-exemplars-4": (_DCL, "DCL, 4 exemplars per class", {"exemplars_per_class": 4}),
-    "dcl-jitter": (_DCL, "DCL, jittered poses", {"jitter": 0.5}),
     "dcl-plus-edges-0": (_PLUS, "DCL+, no edge jitter", {"edge_jitter": 0.0}),
 }
 _L1_ONLY = Trial(
     "contrastive-l1", "contrastive", {"exemplar_loss_weight": 0.0}, max_tasks=100,
-    label="contrastive, l1 only",
+    seeds=CONTRASTIVE.seeds, label="contrastive, l1 only",
 )  # fmt: skip
 _NOTE = (
-    "Jittered and replayed poses (DCL+) lie between those of the grid, so continuous poses are new to DCL "
-    "alone. Colours: exemplars are white, images have one of four colours."
+    "DCL+ replays exemplars in poses between those of the grid, so continuous poses are new to DCL alone. "
+    "Colours: exemplars are white, images have one of four colours."
 )
 
 
@@ -80,24 +84,21 @@ def _with_colors(stream: dict[str, Any]) -> list[Trial]:
     ]  # fmt: skip
 
 
-def _trials(size: int, colors: dict[str, Any], seeds: tuple[int, ...]) -> tuple[Trial, ...]:
-    """Return all trials; one has images of twice the size, and its first seed only."""
+def _trials(size: int, colors: dict[str, Any]) -> tuple[Trial, ...]:
+    """Return all trials; one has images of twice the size."""
     canvas = Canvas(size=size, channels=3, colors=_COLORS)
-    trials = [_DCL, _PLUS, *_with_settings(), *_with_colors({"canvas": canvas, **colors})]
     large = _DCL._replace(
         name="dcl-128", label="DCL, twice the size", stream={"canvas": Canvas(size=2 * size)}
     )
-    repeated = [trial._replace(seeds=seeds) for trial in trials]
-    return (*repeated, large, CONTRASTIVE, _L1_ONLY)
+    colored = _with_colors({"canvas": canvas, **colors})
+    return (DCL, DCL_PLUS, *_with_settings(), *colored, large, CONTRASTIVE, _L1_ONLY)
 
 
 SETTINGS = {
-    SMALL: Settings(
-        _trials(16, {}, (0,)), {"classes": 20, "sizes": [16, 32], "contrastive_tasks": 5}
-    ),
+    SMALL: Settings(_trials(16, {}), {"classes": 20, "sizes": [16, 32], "contrastive_tasks": 5}),
     # As many images per task as with one colour.
     PAPER: Settings(
-        _trials(64, {"split": (6000, 150, 100)}, SEEDS),
+        _trials(64, {"split": (6000, 150, 100)}),
         {"classes": 1000, "sizes": [64, 128], "contrastive_tasks": 100},
     ),
 }
@@ -114,7 +115,7 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Tabulate all trials, and report each ablation beside its base."""
     settings = results.settings(SETTINGS)
-    groups = results.groups(settings.trials)
+    groups = results.groups(settings.trials, TABLE_TASKS)
     found = {group.label: group for group in groups}
     ceilings = _ceilings(results)
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]

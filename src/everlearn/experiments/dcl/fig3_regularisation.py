@@ -20,6 +20,7 @@ from everlearn.experiments.framework.shared_trials import (
     LWF,
     SI,
     TABLE_TASKS,
+    once,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
@@ -41,8 +42,8 @@ _STRENGTHS = (
 def _stronger(tasks: int) -> tuple[Trial, ...]:
     """Return trials with 10 and 100 times the published strength, on the first tasks of the stream."""
     return tuple(
-        trial._replace(
-            name=f"{trial.name}-{value:g}", settings={name: value}, max_tasks=tasks, tasks_by_seed={},
+        once(trial)._replace(
+            name=f"{trial.name}-{value:g}", settings={name: value}, max_tasks=tasks,
             label=f"{trial.label}, {value:g}",
         )
         for trial, name, values in _STRENGTHS

@@ -20,6 +20,7 @@ from everlearn.experiments.framework.shared_trials import (
     FINE_TUNING,
     TABLE_BUFFERS,
     TABLE_TASKS,
+    once,
     replay,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
@@ -39,9 +40,9 @@ CLAIM = (
 
 
 def _buffer(size: int, scale: str) -> Trial:
-    """Return replay with a buffer size; sizes that the main table leaves out learn fewer tasks."""
+    """Return replay with a buffer size; sizes that the main table leaves out learn once."""
     in_table = size in TABLE_BUFFERS[scale]
-    return replay(size) if in_table else replay(size)._replace(max_tasks=TABLE_TASKS)
+    return replay(size) if in_table else once(replay(size))
 
 
 SETTINGS = {

@@ -37,23 +37,7 @@ CLAIM = "DER with 5,000 images is above replay with as many, at about 40 % after
 
 
 def _trials(size: int) -> tuple[Trial, ...]:
-    """DER++ by its definition, with logits stored at the end of a task, and with larger learning rates."""
-    dark = replay(size, "der++")
-    late = dark._replace(
-        name=f"{dark.name}-late",
-        settings={**dark.settings, "store_at_task_end": True},
-        label="DER++, late",
-        max_tasks=TABLE_TASKS,
-    )
-    fast = (
-        late._replace(
-            name=f"{late.name}-{learning_rate:g}",
-            settings={**late.settings, "learning_rate": learning_rate},
-            label=f"DER++, late, learning rate {learning_rate:g}",
-        )
-        for learning_rate in (3e-4, 1e-3)
-    )  # fmt: skip
-    return (DCL_PLUS, replay(size), dark, late, *fast)
+    return (DCL_PLUS, replay(size), replay(size, "der++"))
 
 
 SETTINGS = {

@@ -20,6 +20,12 @@ def _short(name: str, method: str, label: str = "") -> Trial:
     return Trial(name, method, seeds=SEEDS, label=label, max_tasks=TABLE_TASKS)
 
 
+def once(trial: Trial) -> Trial:
+    """Return a trial that is no row of the main table: its first seed, TABLE_TASKS tasks at most."""
+    tasks = min(trial.max_tasks or TABLE_TASKS, TABLE_TASKS)
+    return trial._replace(seeds=SEEDS[:1], max_tasks=tasks, tasks_by_seed={})
+
+
 DCL = _long("dcl", "dcl", "DCL")
 DCL_PLUS = _long("dcl-plus", "dcl-plus", "DCL+")
 FINE_TUNING = _long("fine-tuning", "fine-tuning")

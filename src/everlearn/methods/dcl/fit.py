@@ -30,7 +30,7 @@ _CLEAR_RATIO = (
 # Of the mean curvature: keeps a step finite where an exemplar is symmetric or uniform.
 _RIDGE = 1e-3
 # Change of brightness per pixel at which the expected error of a drawn edge equals all other errors.
-_EDGE_CONTRAST = 0.1
+_EDGE_CONTRAST = 0.15
 # Numbers in a group of pairs that are fitted at once. On a CPU groups are always full, so that no bit
 # depends on their size; the GPU kernel fits each pair on its own.
 _NUMBERS = {"cpu": 2**17, "cuda": 2**25}

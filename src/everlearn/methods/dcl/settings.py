@@ -57,7 +57,7 @@ class Settings:
         0.15, "jitter shifts images by up to this much in x and y; the image is 2 wide"
     )
     edge_jitter: float = setting(
-        0.0, "fraction of the images whose edges are hardened or blurred in training; try 0.25"
+        0.0, "fraction of the training images that get harder or blurred edges; try 0.25"
     )
 
     def __post_init__(self) -> None:

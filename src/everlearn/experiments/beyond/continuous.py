@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS, once
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.report import Table

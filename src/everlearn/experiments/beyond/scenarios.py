@@ -14,6 +14,7 @@ from everlearn.experiments.framework.shared_trials import (
     DCL_PLUS,
     FINE_TUNING,
     MIDDLE_BUFFER,
+    once,
     replay,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial

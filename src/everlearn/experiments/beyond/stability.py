@@ -17,6 +17,7 @@ from everlearn.experiments.framework.shared_trials import (
     LWF,
     MIDDLE_BUFFER,
     SI,
+    once,
     replay,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial

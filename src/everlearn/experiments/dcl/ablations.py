@@ -196,7 +196,7 @@ def _table(groups: Sequence[Group], classes: int) -> Table:
 def _measure(runner: Runner, sizes: Sequence[int]) -> Iterator[OpenSetCeilingRow]:
     from everlearn.evaluation.open_set import open_set_ceiling
 
-    tasks = min(len(runner.base), _TASKS)
+    tasks = min(len(runner.base), TABLE_TASKS)
     for size in sizes:
         stream = runner.base.with_changes(tasks=tasks, canvas=Canvas(size=size))
         yield open_set_ceiling(stream, runner.device)

@@ -13,7 +13,7 @@ from everlearn.experiments.framework.groups import (
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS, once
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.metrics import curve

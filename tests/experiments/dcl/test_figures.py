@@ -82,13 +82,13 @@ def declining(tasks: int | None) -> Rows:
     [
         ((30, 40, 50, 110, 190), "equal"),
         ((30, 40, 50, 110, None), "equal"),
-        ((30, 30, 50, 110, None), "undecided"),
-        ((30, 50, 40, 110, 190), "worse"),
-        ((None, 30, 40, 110, 190), "worse"),
+        ((30, 30, 50, 110, 50), "undecided"),
+        ((30, 50, 190, 110, 40), "worse"),
+        ((30, 40, None, 110, 190), "worse"),
         ((30,), NONE),
     ],
 )
-def test_fig4_larger_buffers_must_decline_later(write_seeds, tmp_path, falls, word):
+def test_fig4_larger_buffers_of_the_main_table_must_decline_later(write_seeds, tmp_path, falls, word):
     trials = trials_of(fig4_replay)
     for name, tasks in zip(BUFFERS, falls, strict=False):
         write_seeds(trials[name], declining(tasks))
@@ -257,7 +257,7 @@ def test_fig3_all_must_collapse_early_and_at_any_strength(
     trials = trials_of(fig3_regularisation)
     for name, accuracy in zip(("lwf", "si", "online-ewc"), early, strict=False):
         write_seeds(trials[name], accuracies((10, accuracy), (500, 0.9)))
-    write_seeds(trials["online-ewc-30"], accuracies((10, 0.9), (50, beyond)))
+    write_seeds(trials["online-ewc-30"], accuracies((10, 0.9), (20, beyond)))
     assert words(fig3_regularisation, tmp_path) == expected
 
 
@@ -307,32 +307,22 @@ def test_figa1_agem_must_be_far_below_dcl(write_seeds, tmp_path, agem, word):
 
 
 @pytest.mark.parametrize(
-    ("plain", "late", "fast", "expected"),
+    ("plain", "dark", "expected"),
     [
-        (0.3, 0.35, 0.4, ["equal", "equal"]),
-        (0.3, 0.5, 0.2, ["equal", "better"]),
-        (0.3, 0.1, 0.2, ["worse", "worse"]),
-        (None, 0.1, 0.2, [NONE, "worse"]),
+        (0.3, 0.4, ["equal", "equal"]),
+        (0.3, 0.5, ["equal", "better"]),
+        (0.3, 0.2, ["worse", "worse"]),
+        (None, 0.2, [NONE, "worse"]),
     ],
 )
-def test_figa2_judges_the_best_variant_of_der(write_seeds, tmp_path, plain, late, fast, expected):
+def test_figa2_der_is_compared_with_replay_and_the_published_number(
+    write_seeds, tmp_path, plain, dark, expected
+):
     trials = trials_of(figa2_der)
-    named = {"er-5k": plain, "der++-5k-late": late, "der++-5k-late-0.001": fast}
-    for name, accuracy in named.items():
+    for name, accuracy in {"er-5k": plain, "der++-5k": dark}.items():
         if accuracy is not None:
             write_seeds(trials[name], accuracies((200, accuracy), (500, 0.99)))
     assert words(figa2_der, tmp_path) == expected
-
-
-@pytest.mark.parametrize(
-    ("dark", "told"),
-    [((0.9, 0.2), "a variant is above replay up to 100 tasks"), ((0.1, 0.2), "no variant")],
-)
-def test_figa2_reports_how_long_a_variant_of_der_is_above_replay(write_seeds, tmp_path, dark, told):
-    trials = trials_of(figa2_der)
-    write_seeds(trials["er-5k"], accuracies((100, 0.8), (200, 0.3)))
-    write_seeds(trials["der++-5k"], accuracies((100, dark[0]), (200, dark[1])))
-    assert draw(figa2_der, tmp_path).verdicts[0].why.startswith(told)
 
 
 @pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])

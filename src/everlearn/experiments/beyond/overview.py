@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from everlearn.experiments.beyond import stability
 from everlearn.experiments.framework.groups import accuracy_figures, format_mean_std, values_after
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_over
@@ -88,7 +89,7 @@ def main_tables(results: ResultsFolder) -> list[Table]:
     groups = compared_groups(results)
     supervision = {name: method.supervision for name, method in METHODS.items()}
     whole_runs = results.groups(results.settings(SETTINGS).trials)
-    table = protocol_table(groups, supervision, whole_runs=whole_runs)
+    table = protocol_table(groups, supervision, stability.gaps(results), whole_runs=whole_runs)
     unlearned = unlearned_table(groups, supervision, _REASONS)
     return [part for part in (table, unlearned) if part.rows]
 

@@ -17,7 +17,6 @@ from everlearn.experiments.framework.shared_trials import (
     LWF,
     MIDDLE_BUFFER,
     SI,
-    once,
     replay,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
@@ -78,7 +77,9 @@ def _kept(trial: Trial) -> Trial:
     """Return the variant of a trial that keeps its optimizer state across tasks."""
     settings = {**trial.settings, "reset_optimizer": False}
     name = f"gap-{trial.method}"
-    return once(trial)._replace(name=name, settings=settings, label=trial.title, max_tasks=None)
+    return trial._replace(
+        name=name, settings=settings, label=trial.title, max_tasks=None, tasks_by_seed={}
+    )
 
 
 def _variant(trial: Trial, name: str, label: str, changes: Mapping[str, Any]) -> Trial:

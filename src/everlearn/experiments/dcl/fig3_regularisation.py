@@ -20,7 +20,6 @@ from everlearn.experiments.framework.shared_trials import (
     LWF,
     SI,
     TABLE_TASKS,
-    once,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
@@ -42,8 +41,8 @@ _STRENGTHS = (
 def _stronger(tasks: int) -> tuple[Trial, ...]:
     """Return trials with 10 and 100 times the published strength, on the first tasks of the stream."""
     return tuple(
-        once(trial)._replace(
-            name=f"{trial.name}-{value:g}", settings={name: value}, max_tasks=tasks,
+        trial._replace(
+            name=f"{trial.name}-{value:g}", settings={name: value}, max_tasks=tasks, tasks_by_seed={},
             label=f"{trial.label}, {value:g}",
         )
         for trial, name, values in _STRENGTHS
@@ -54,7 +53,7 @@ def _stronger(tasks: int) -> tuple[Trial, ...]:
 _PUBLISHED = (DCL_PLUS, DCL, FINE_TUNING, LWF, SI, EWC)
 SETTINGS = {
     SMALL: Settings((*_PUBLISHED, *_stronger(2)), {"early": 2}),
-    PAPER: Settings((*_PUBLISHED, *_stronger(50)), {"early": 10}),
+    PAPER: Settings((*_PUBLISHED, *_stronger(20)), {"early": 10}),
 }
 COST = {SMALL: "2 minutes", PAPER: "1 hour"}
 _REGULARISED = (LWF.method, SI.method, EWC.method)

@@ -63,9 +63,10 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
     buffers = [trial for trial in trials if trial.method == "er"]
+    repeated = [trial for trial in buffers if len(trial.seeds) > 1]
     declines = {
         group.label: {run.seed: _decline(run) for run in group.runs}
-        for group in results.groups(buffers, TABLE_TASKS)
+        for group in results.groups(repeated, TABLE_TASKS)
     }
     largest = results.groups(buffers[-1:])
     lost = [{run.seed: _lost(run) for run in group.runs} for group in largest]

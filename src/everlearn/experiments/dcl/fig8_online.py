@@ -13,7 +13,7 @@ from everlearn.experiments.framework.groups import (
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
-from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS, once
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.metrics import curve
@@ -28,7 +28,15 @@ SOURCE = "Figure 8"
 CLAIM = (
     "The accuracy of DCL rises with one, three and five epochs per task; with more it ends higher."
 )
-_ONLINE = once(Trial("dcl-online", "dcl", {"epochs": 1}, {"online": True}, label="DCL, 1 epoch"))
+_ONLINE = Trial(
+    "dcl-online",
+    "dcl",
+    {"epochs": 1},
+    {"online": True},
+    max_tasks=TABLE_TASKS,
+    seeds=SEEDS,
+    label="DCL, 1 epoch",
+)
 _THREE = _ONLINE._replace(name="dcl-3", settings={"epochs": 3}, stream={}, label="DCL, 3 epochs")
 _EPOCHS = (_ONLINE, _THREE, DCL)
 _PLUS = _ONLINE._replace(name="dcl-plus-online", method="dcl-plus", label="DCL+, 1 epoch")

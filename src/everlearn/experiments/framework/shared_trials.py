@@ -41,7 +41,7 @@ JOINT = {
     ),
 }
 L2P = Trial("l2p-lite", "l2p-lite", max_tasks=100, label="L2P-lite")
-CONTRASTIVE = Trial("contrastive", "contrastive", max_tasks=100, seeds=SEEDS[:1])
+CONTRASTIVE = Trial("contrastive", "contrastive", max_tasks=100, seeds=SEEDS)
 BUFFERS = {SMALL: (50, 200, 500), PAPER: (1000, 2000, 5000, 10_000, 20_000)}
 TABLE_BUFFERS = {SMALL: BUFFERS[SMALL], PAPER: (5000, 20_000)}
 # AR1* and latent replay start from an extractor that was pre-trained on other shapes.

@@ -38,7 +38,7 @@ def ours(result: ExperimentResult, start: str) -> str:
 
 
 def test_an_ablation_is_reported_beside_its_base(write_run, tmp_path):
-    write_run(TRIALS["dcl-ablation"], [row_after(200, 990)], seed=TRIALS["dcl-ablation"].seeds[0])
+    write_run(TRIALS["dcl"], [row_after(200, 990)], seed=TRIALS["dcl"].seeds[0])
     write_run(
         TRIALS["dcl-image-only"], [row_after(200, 400)], seed=TRIALS["dcl-image-only"].seeds[0]
     )

@@ -1,8 +1,8 @@
 """DER and DER++ (Buzzega et al. 2020, arXiv 2004.07211): replay old images with their old logits.
 
 A reservoir keeps images with the logits of when they were first seen, of the classes known then; DER++ adds
-cross-entropy on old images. With `refresh`, a step first unlearns its batch (Wang et al. 2024). What differs is in
-docs/methods/der.md.
+cross-entropy on old images. With `refresh`, a step first unlearns its batch (Wang et al. 2024). What
+differs is in docs/methods/der.md.
 """
 
 from __future__ import annotations

@@ -98,7 +98,9 @@ class GEM:
         gram = _products(old, old)
         shares = solve_dual(gram, products, self.settings.margin)
         weights = torch.from_numpy(shares).to(old.device)
-        return torch.cat([(weights @ piece.double()).float() for piece in old.split(_COLUMNS, 1)])
+        return torch.cat(
+            [(weights @ piece.double()).float() for piece in torch.split(old, _COLUMNS, 1)]
+        )
 
     def _gradient_on(self, rows: Tensor) -> Tensor:
         """Return the gradient on rows of the buffer, (P,)."""
@@ -126,7 +128,9 @@ class GEM:
 
 def _products(first: Tensor, second: Tensor) -> Floats:
     """Dot products (K, L) of rows (K, P) and (L, P), summed in float64, some columns at a time."""
-    pieces = zip(first.split(_COLUMNS, 1), second.split(_COLUMNS, 1), strict=True)
-    total: Tensor = sum(one.double() @ two.double().T for one, two in pieces)  # type: ignore[assignment]
+    total = torch.zeros((len(first), len(second)), dtype=torch.float64, device=first.device)
+    pieces = (torch.split(rows, _COLUMNS, 1) for rows in (first, second))
+    for one, two in zip(*pieces, strict=True):
+        total += one.double() @ two.double().T
     out: Floats = total.cpu().numpy()
     return out

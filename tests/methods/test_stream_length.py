@@ -30,9 +30,11 @@ OF_METHOD = {
 }
 
 
-def first_rows(name: str, tasks: int, length: int, classes: int, train: int) -> list[Any]:
+def first_rows(
+    name: str, tasks: int, length: int, classes: int = 2, train: int = 30, images: bool = False
+) -> list[Any]:
     """Learn the first tasks of a stream of `length` tasks; return all rows, without costs."""
-    images = METHODS[name].needs_images
+    images |= METHODS[name].needs_images
     preset = PRESETS["pictures" if images else "toy"]._replace(overrides=SMALL)
     stream: TaskStream = Gaussians(tasks=length, classes_per_task=classes, train=train)
     if images:
@@ -56,5 +58,12 @@ def test_three_tasks_are_the_same_with_three_more_to_come(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_twenty_tasks_are_the_same_with_thousands_to_come(name: str) -> None:
-    short, long = (first_rows(name, 20, length, classes=2, train=30) for length in (20, 2000))
+    short, long = (first_rows(name, 20, length) for length in (20, 2000))
+    assert short == long
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["er", "lwf", "gnr"])
+def test_the_same_holds_for_images_and_adam(name: str) -> None:
+    short, long = (first_rows(name, 3, length, images=True) for length in (3, 40))
     assert short == long

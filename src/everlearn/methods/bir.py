@@ -171,7 +171,7 @@ class BIR:
         return self.model.predict(images, among)
 
     def state(self) -> dict[str, Any]:
-        """Return weights, classes seen, the number of tasks and, unless reset, the optimizer's state.
+        """Return weights, classes seen, number of tasks learned and, unless reset, the optimizer's state.
 
         Between tasks the teacher equals the net.
         """

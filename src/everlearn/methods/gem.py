@@ -128,7 +128,9 @@ class GEM:
 
 def _products(first: Tensor, second: Tensor) -> Floats:
     """Dot products (K, L) of rows (K, P) and (L, P), summed in float64, some columns at a time."""
-    pieces = zip(torch.split(first, _COLUMNS, 1), torch.split(second, _COLUMNS, 1), strict=True)
-    total: Tensor = sum(one.double() @ two.double().T for one, two in pieces)  # type: ignore[assignment]
+    total = torch.zeros((len(first), len(second)), dtype=torch.float64, device=first.device)
+    pieces = (torch.split(rows, _COLUMNS, 1) for rows in (first, second))
+    for one, two in zip(*pieces, strict=True):
+        total += one.double() @ two.double().T
     out: Floats = total.cpu().numpy()
     return out

@@ -100,13 +100,12 @@ def test_fig4_larger_buffers_of_the_main_table_must_decline_later(write_seeds, t
 
 def test_fig4_ignores_a_temporary_decline(write_run, tmp_path):
     trials = trials_of(fig4_replay)
-    seed = trials["er-1k"].seeds[0]
+    seed = trials["er-5k"].seeds[0]
     temporary = accuracies((10, 1.0), (20, 0.5), (30, 0.95), (40, 0.8), (200, 0.1))
-    write_run(trials["er-1k"], temporary, seed)
-    write_run(trials["er-2k"], declining(50), seed)
-    write_run(trials["er-5k"], declining(None), seed)
+    write_run(trials["er-5k"], temporary, seed)
+    write_run(trials["er-20k"], declining(None), seed)
     verdict = draw(fig4_replay, tmp_path).verdicts[0]
-    assert verdict.ours == "ER, 1,000: 40; ER, 2,000: 50; ER, 5,000: 201"
+    assert verdict.ours == "ER, 5,000: 40; ER, 20,000: 201"
     assert verdict.verdict == "undecided"
     assert verdict.why.endswith("one seed, too few to decide")
 

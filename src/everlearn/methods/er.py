@@ -104,11 +104,13 @@ class ER:
     def state(self) -> dict[str, Any]:
         """Return the trainer's state, the buffer, the state of its sampler and averaged weights, if any."""
         stored = {"memory": self.buffer.state(), "sampler": self.sampler.state()}
-        return self.trainer.state() | stored | self.average.state()
+        average = self.average.state() if self.settings.weight_averaging else {}
+        return self.trainer.state() | stored | average
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
         self.trainer.load_state(state)
         self.buffer.load_state(state["memory"])
         self.sampler.load_state(state["sampler"])
-        self.average.load_state(state)
+        if self.settings.weight_averaging:
+            self.average.load_state(state)

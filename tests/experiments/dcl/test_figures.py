@@ -88,7 +88,9 @@ def declining(tasks: int | None) -> Rows:
         ((30,), NONE),
     ],
 )
-def test_fig4_larger_buffers_of_the_main_table_must_decline_later(write_seeds, tmp_path, falls, word):
+def test_fig4_larger_buffers_of_the_main_table_must_decline_later(
+    write_seeds, tmp_path, falls, word
+):
     trials = trials_of(fig4_replay)
     for name, tasks in zip(BUFFERS, falls, strict=False):
         write_seeds(trials[name], declining(tasks))

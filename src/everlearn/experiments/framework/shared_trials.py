@@ -28,6 +28,8 @@ def once(trial: Trial) -> Trial:
 
 DCL = _long("dcl", "dcl", "DCL")
 DCL_PLUS = _long("dcl-plus", "dcl-plus", "DCL+")
+# Runs made before choosing and reporting were kept apart; they go when DCL_PLUS has rows.
+DCL_PLUS_EARLIER = Trial("dcl-plus", "dcl-plus", seeds=(0, 1, 2), label="DCL+, earlier seeds")
 FINE_TUNING = _long("fine-tuning", "fine-tuning")
 LWF = _long("lwf", "lwf", "LwF")
 SI = _short("si", "si", "SI")

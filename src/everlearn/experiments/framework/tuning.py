@@ -73,13 +73,19 @@ def _rows(candidates: Sequence[Score]) -> list[list[str]]:
     return [
         [
             score.trial.title,
-            ", ".join(f"{name} {_format(value)}" for name, value in score.trial.settings.items()),
+            describe_settings(score),
             fraction(score.accuracy),
             MISSING if score.learning_accuracy is None else fraction(score.learning_accuracy),
             "*" if score is best else "",
         ]
         for score in candidates
     ]
+
+
+def describe_settings(score: Score) -> str:
+    """Describe the settings that a trial varies: "learning_rate 0.001, reset_optimizer False"."""
+    varied = GRIDS[score.trial.method].choices
+    return ", ".join(f"{name} {_format(score.trial.settings[name])}" for name in varied)
 
 
 def _format(value: object) -> str:

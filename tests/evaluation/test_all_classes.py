@@ -102,7 +102,7 @@ def test_a_resumed_run_counts_classes_seen_before() -> None:
 
 def test_images_are_drawn_and_classified_in_groups() -> None:
     learner = Recalling(NC, [])
-    list(run(NC, learner, Plan(all_classes_every=3, every=99), tasks=3))
+    list(run(NC, learner, Plan(all_classes_every=3, every=99, diagonal_images=0), tasks=3))
     assert learner.batch_sizes[-1] == 54
     groups = group(find_test_images(NC, "cpu"), 30)
     sizes = [[len(part.labels) for part in parts] for parts in groups]

@@ -45,7 +45,7 @@ class WeightAverage:
         return {"averaged_net": averaged, "tasks": self.tasks}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Restore a state, if weights are averaged; other entries are left alone."""
+        """Restore a state; other entries are left alone."""
         if self._max_decay:
             self.net.load_state_dict(state["averaged_net"])
-            self.tasks = state["tasks"]
+        self.tasks = state["tasks"]

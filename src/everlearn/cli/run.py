@@ -16,7 +16,7 @@ Preset = Annotated[
     str,
     typer.Option(
         help="Stream, evaluation and settings: toy, latents-nc, latents-nic, quickstart, small, pictures, "
-        "paper, environments, vase-a, vase-b, vase-sprites."
+        "paper, paper-exact, environments, vase-a, vase-b, vase-sprites."
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda, cuda:0 ...")]

@@ -522,7 +522,7 @@ def test_help_needs_no_torch():
         [sys.executable, "-c", HELP.format(commands=COMMANDS)],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200"},
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "240"},
         check=True,
     )
     assert answer.stdout.splitlines()[-1] == "heavy: []"

@@ -134,13 +134,13 @@ def test_a_report_of_the_folder_is_the_same_page(reproduced, tmp_path, command):
 
 def test_with_data_l2p_is_drawn(reproduced, tmp_path, command):
     data = data_file("MNIST").parent
-    for name in ("dcl-plus-seed0", "fine-tuning-seed0"):
+    for name in ("dcl-plus-seed10", "fine-tuning-seed10"):
         shutil.copytree(reproduced / name, tmp_path / "tiny" / name)
     told = command("reproduce", "fig5", *TINY, "--out", tmp_path, "--data", data)
     assert told.code == 0, told.errors
     assert sorted(rows_of(tmp_path / "tiny")) == [
-        "dcl-plus-seed0",
-        "fine-tuning-seed0",
+        "dcl-plus-seed10",
+        "fine-tuning-seed10",
         "l2p-lite-seed0",
     ]
     body = sections(page_of(tmp_path / "tiny" / "report-fig5"))["fig5"]
@@ -151,7 +151,7 @@ def test_with_data_l2p_is_drawn(reproduced, tmp_path, command):
 def test_a_killed_reproduction_resumes_to_the_same_rows(reproduced, tmp_path, command):
     # Two runs are finished, the third is being learned, and others are not begun.
     first, second, third, *others = (
-        trial.folder(0) for trial in fig4_replay.SETTINGS[SMALL].trials
+        trial.folder(trial.seeds[0]) for trial in fig4_replay.SETTINGS[SMALL].trials
     )
     shutil.copytree(reproduced / first, tmp_path / "tiny" / first)
     words = ["reproduce", "fig4", *TINY, "--out", str(tmp_path)]

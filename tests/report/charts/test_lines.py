@@ -44,6 +44,14 @@ def test_labels_at_the_top_of_the_plot_stay_inside_the_figure():
     assert max(labels.positions) + TEXT / 2 <= labels.height + labels.top_margin
 
 
+def test_labels_are_not_pushed_below_the_axis_where_tick_labels_stand():
+    moved = separate([7, 20], 15, floor=7)
+    assert moved == pytest.approx([7, 22])
+    end = np.array([0.0])
+    lines = [Line(label, label, np.array([5]), end, end, end) for label in ("one", "two")]
+    assert LineLabels(lines, height=300).positions is None  # a legend instead
+
+
 def test_a_line_of_one_seed_matches_a_hand_calculation(write_run):
     (line,) = accuracy_lines(group_runs(load_runs(write_run("a"))))
     assert line.x.tolist() == [1, 2, 3]

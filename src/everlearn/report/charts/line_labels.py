@@ -102,7 +102,7 @@ class LineLabels:
             return None
         # Not below the axis, where the labels of its ticks stand.
         ends = [max(self._end_pixel(line), TEXT / 2) for line in self.lines]
-        return separate(ends, _LINE_HEIGHT)
+        return separate(ends, _LINE_HEIGHT, TEXT / 2)
 
 
 def _columns(label_widths: Sequence[float], width: float) -> int:
@@ -119,14 +119,18 @@ def _width(label: str) -> float:
     return max(text_width(line, SMALL) for line in label.split("\n"))
 
 
-def separate(positions: Sequence[float], gap: float) -> list[float] | None:
-    """Push positions apart until they keep the gap; None if a label would leave its line."""
+def separate(positions: Sequence[float], gap: float, floor: float = -np.inf) -> list[float] | None:
+    """Push positions apart until they keep the gap; None if a label would leave its line.
+
+    Args:
+        floor: no position is pushed below it.
+    """
     order = sorted(range(len(positions)), key=lambda k: positions[k])
     moved = list(positions)
     for _ in range(200):
         for lower, upper in pairwise(order):
             push = max(0.0, gap - (moved[upper] - moved[lower])) / 2
-            moved[lower] -= push
+            moved[lower] = max(moved[lower] - push, floor)
             moved[upper] += push
     farthest = max(abs(new - old) for new, old in zip(moved, positions, strict=True))
     # Further away than this, a label is nearer to another line than to its own.

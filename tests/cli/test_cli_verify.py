@@ -18,7 +18,7 @@ from everlearn.runs.repetition import sample_runs
 
 from ..conftest import call
 
-pytestmark = pytest.mark.integration
+pytestmark = pytest.mark.slow
 
 STREAM = Stream(
     tasks=3, classes_per_task=3, values_per_factor=4, canvas=Canvas(size=16), split=(0.6, 0.0, 0.4)

@@ -62,7 +62,7 @@ def test_twenty_tasks_are_the_same_with_thousands_to_come(name: str) -> None:
     assert short == long
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["er", "lwf", "gnr"])
 def test_the_same_holds_for_images_and_adam(name: str) -> None:
     short, long = (first_rows(name, 3, length, images=True) for length in (3, 40))

@@ -79,7 +79,7 @@ def test_an_unknown_method_is_named_with_those_that_have_a_grid():
         find_grid("derp")
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_one_trial_can_be_run_alone(tmp_path: Path, command):
     found = command("tune", "er", "--only", "er-1", "--out", str(tmp_path), "--device", "cpu")
     assert found.code == 0
@@ -89,4 +89,4 @@ def test_one_trial_can_be_run_alone(tmp_path: Path, command):
 def test_an_unknown_trial_is_refused_in_one_line(tmp_path: Path, command):
     found = command("tune", "er", "--only", "er-9", "--out", str(tmp_path))
     assert found.code == 2
-    assert "unknown trials ['er-9']; known: er-1, er-2" in found.
+    assert "unknown trials ['er-9']; known: er-1, er-2" in found.errors

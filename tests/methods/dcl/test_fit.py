@@ -269,6 +269,7 @@ def test_fitting_corrects_small_errors_of_maps_and_detects_new_shapes() -> None:
     assert fitted.novelty.median() < 0.2
 
 
+@pytest.mark.slow
 def test_weights_of_edges_help_to_match_hard_edged_images(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream(seed=100, canvas=Canvas(parity=True))
     batches = [stream[index].test.batch(slice(0, 20)) for index in range(0, 20, 2)]

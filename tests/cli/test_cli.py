@@ -380,6 +380,7 @@ VALUES = st.one_of(
 FUZZED = (*STREAM_OPTIONS, "count", "columns", "unheard-of")
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(FUZZED), VALUES, max_size=4), st.sampled_from(["", "--no-mark"])

@@ -188,7 +188,7 @@ def test_candidates_are_the_nearest_and_sorted_by_error(
     assert (few.distances >= all_of_them.distances).all()
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ON)
 def test_rounds_improve_on_the_last_one(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stream, images, labels, maps = shown(200)

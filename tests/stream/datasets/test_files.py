@@ -479,7 +479,7 @@ def test_real_omniglot_has_1623_characters_by_20_people() -> None:
     assert set(np.unique(arrays.images[np.arange(200)]).tolist()) == {0, 255}
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_real_dsprites_lie_where_their_factors_say() -> None:
     arrays = load_real("dsprites")
     assert arrays.factors is not None

@@ -572,7 +572,7 @@ def test_real_mnist_conserves_samples_when_blurry() -> None:
     assert foreign < 0.11
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_real_dsprites_have_factors_and_maps() -> None:
     stream = real_stream("dsprites")
     for task in stream:

@@ -5,7 +5,8 @@
 JOBS is a file with one shell command a line; empty lines and lines with # are left out. Several processes
 share a GPU best through MPS, which is started for them. A command that succeeded is not run again when the
 same DIR is given; one that was stopped is, and `everlearn` resumes its run. The archive holds DIR without
-checkpoints and is renewed every ten seconds, so that a time limit loses little.
+checkpoints and is renewed every ten seconds, so that a time limit loses little. The exit status is 1 if a
+command failed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import os
 import signal
 import subprocess
+import sys
 import tarfile
 import time
 from contextlib import suppress
@@ -39,7 +41,9 @@ def main() -> None:
     lines = (line.strip() for line in asked.jobs.read_text().splitlines())
     jobs = [line for line in lines if line and not line.startswith("#")]
     start_mps()
-    Jobs(jobs, asked.out, asked.archive).run(asked.at_once, time.monotonic() + asked.seconds)
+    started = Jobs(jobs, asked.out, asked.archive)
+    started.run(asked.at_once, time.monotonic() + asked.seconds)
+    sys.exit(1 if started.failed else 0)
 
 
 def start_mps() -> None:
@@ -69,6 +73,7 @@ class Jobs:
         done = self.record.read_text().splitlines() if self.record.exists() else []
         self.waiting = [job for job in jobs if job not in done]
         self.running: dict[subprocess.Popen[bytes], str] = {}
+        self.failed = 0
 
     def run(self, at_once: int, deadline: float) -> None:
         """Run what waits until it is done or time is up; then stop what runs."""
@@ -100,9 +105,11 @@ class Jobs:
             job = self.running.pop(process)
             seconds = round(time.monotonic() - began)
             print(f"{seconds} s, exit {process.returncode}: {job}", flush=True)
-            if process.returncode == 0:
-                with self.record.open("a") as record:
-                    record.write(job + "\n")
+            if process.returncode:
+                self.failed += 1
+                continue
+            with self.record.open("a") as record:
+                record.write(job + "\n")
 
     def pack(self) -> None:
         """Write the archive next to its place, then move it there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from everlearn.stream import Task, TaskStream
-from everlearn.training.cuda import side_stream
+from everlearn.training.cuda import transfer_stream
 
 
 class TaskLoader:
@@ -38,5 +38,5 @@ class TaskLoader:
     def prefetch(self) -> None:
         """Make the next task on the device, in a stream beside the one that learns."""
         following = self._index + 1
-        with side_stream(self._device):
+        with transfer_stream(self._device):
             self.next = None if following == self._end else self._stream[following].to(self._device)

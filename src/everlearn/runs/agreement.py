@@ -97,19 +97,19 @@ def _first_outside(recorded: Sequence[Counts], repeated: Counts) -> str:
     Args:
         recorded: of the run itself, then of other seeds.
     """
-    own = recorded[0]
-    if not own:
+    first_seed = recorded[0]
+    if not first_seed:
         return "the rows differ, and hold no counts to compare"
-    for key in sorted(own.keys() | repeated.keys(), key=lambda key: (key[1], key[0])):
+    for key in sorted(first_seed.keys() | repeated.keys(), key=lambda key: (key[1], key[0])):
         kind, learned = key
         place = f"{kind!r} after task {learned}"
-        if key not in own or key not in repeated or own[key][1] != repeated[key][1]:
-            return f"{place}: {_fraction(own, key)}, repeated {_fraction(repeated, key)}"
+        if key not in first_seed or key not in repeated or first_seed[key][1] != repeated[key][1]:
+            return f"{place}: {_fraction(first_seed, key)}, repeated {_fraction(repeated, key)}"
         low, high = _interval([counts[key] for counts in recorded if key in counts])
         correct, total = repeated[key]
         if not low <= correct / total <= high:
             limits = f"outside {low:.4f} to {high:.4f}"
-            return f"{place}: {_fraction(own, key)}, repeated {_fraction(repeated, key)}, {limits}"
+            return f"{place}: {_fraction(first_seed, key)}, repeated {_fraction(repeated, key)}, {limits}"
     return ""
 
 

@@ -23,7 +23,7 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def side_stream(device: str) -> AbstractContextManager[Any]:
+def transfer_stream(device: str) -> AbstractContextManager[Any]:
     """Run transfers inside on a stream of their own, so that they do not wait for running kernels."""
     if device == "cpu":
         return nullcontext()

@@ -119,11 +119,11 @@ def did_not_learn(group: Group) -> bool:
 def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
     """Return in short words what a group was given: by its method, and by weights that it started from."""
     given = re.split("[,;] ", supervision[group.method])
-    words = [_SHORT.get(phrase, phrase) for phrase in given]
+    phrases = [_SHORT.get(phrase, phrase) for phrase in given]
     pretrained = any(run.settings.get("settings", {}).get("weights") for run in group.runs)
-    if pretrained and "pre-training" not in words:
-        words.append("pre-training")
-    return ", ".join(words)
+    if pretrained and "pre-training" not in phrases:
+        phrases.append("pre-training")
+    return ", ".join(phrases)
 
 
 def format_seeds(values: Sequence[float]) -> str:

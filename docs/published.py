@@ -47,13 +47,10 @@ def unexplained(page: str, text: str) -> list[str]:
 
 
 def _fill_summary(found: re.Match[str], rows: Committed) -> str:
-    """Fill the table of the report's summary: its head names the columns, its rows name the methods."""
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in found[2].strip().splitlines()
-    ]
-    methods = [row[0] for row in cells[2:]]
-    return f"{found[1]}\n{summary(rows, cells[0], methods)}\n\n{found[3]}"
+    """Fill the table of the report's summary: its head names the columns."""
+    head = found[2].strip().splitlines()[0]
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    return f"{found[1]}\n{summary(rows, columns)}\n\n{found[3]}"
 
 
 def _fill_sentence(sentence: str, values: list[str], page: str, text: str) -> str:

@@ -13,9 +13,9 @@ from everlearn.losses.contrastive import contrastive_loss, nearest_keys
 from everlearn.nets import projection_net
 from everlearn.nets.precision import bfloat16_weights, deterministic, forward_pass, to_device
 from everlearn.nets.projection_net import build_projection_net, embed
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import optimizer_state, optimizer_step
-from everlearn.training.optimizers import adam
 
 
 def cosine(one: list[float], two: list[float]) -> float:
@@ -168,7 +168,7 @@ def test_in_bfloat16_the_last_layer_stays_float32() -> None:
 def test_a_captured_step_is_the_eager_step_to_the_bit() -> None:
     def learn(by_graph: bool) -> list[Tensor]:
         net = to_device(build_projection_net("resnet18", 1, 32, seed=0), "cuda").train()
-        optimizer = adam(net.parameters(), 1e-3)
+        optimizer = Adam(net.parameters(), 1e-3)
         state = [*net.state_dict().values(), *optimizer_state(optimizer)]
 
         def train_step(images: Tensor, labels: Tensor) -> Tensor:

@@ -126,8 +126,47 @@ def test_bfloat16_products_are_as_accurate_as_float32():
     stored = (grey.cuda().flatten(1) - 128).to(torch.bfloat16)
     group = search._prepare_queries(rows)
     exact = (rows.double() * 255 - 128) @ stored.double().T
-    error = (search._multiply(group, stored) - exact).abs().max() / (4096 * 255**2)
+    error = (search._multiply(group, stored).sum(0) - exact).abs().max() / (4096 * 255**2)
     assert error < 3e-7
+
+
+@pytest.mark.parametrize(("columns", "k"), [(1, 1), (16, 10), (30, 30), (64, 2), (65, 2)])
+def test_results_are_sorted_as_on_a_cpu(columns, k):
+    rng = torch.Generator().manual_seed(2)
+    labels = torch.randint(-1, 20, (300, columns), generator=rng)
+    labels[0] = 2**62
+    distances = torch.randint(0, 4, labels.shape, generator=rng).float()  # many ties
+    distances[labels < 0] = torch.inf
+    distances[1] = torch.nan
+    result = search.SearchResult(labels, distances)
+    expected = search.nearest_first(result, k)
+    found = search.nearest_first(search.SearchResult(labels.cuda(), distances.cuda()), k)
+    assert torch.equal(found.labels.cpu(), expected.labels)
+    torch.testing.assert_close(
+        found.distances.cpu(), expected.distances, rtol=0, atol=0, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("stored", [3, 300, 5000])
+def test_the_kernel_selects_what_topk_selects(stored, monkeypatch):
+    shape = (1, 16, 16)
+    memory = memory_of(stored, shape)
+    queries = nearby_queries(200, shape, stored)
+    twins = random_images(1, shape, 9).repeat(20, 1, 1, 1)
+    memory.add(range(10_000, 10_020), twins)
+    queries[0] = twins[0].cuda() / 255
+    fast = memory.search(queries, 10)
+    monkeypatch.setattr(search, "_MAX_KERNEL_COLUMNS", 0)
+    assert_same(memory.search(queries, 10), fast)
+
+
+def test_a_query_that_is_not_finite_has_no_neighbours():
+    queries = nearby_queries(3, (1, 12, 12), 50)
+    queries[0, 0, 0, 0] = torch.nan
+    queries[1, 0, 0, 0] = torch.inf
+    found = memory_of(50, (1, 12, 12)).search(queries)
+    assert (found.labels[:2] == -1).all()
+    assert (found.labels[2] >= 0).all()
 
 
 def test_search_does_not_synchronise():

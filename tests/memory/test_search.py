@@ -217,6 +217,21 @@ def test_removing_and_restoring_a_class_changes_no_other_bit(removed):
     assert torch.equal(by_label(memory, queries), before)
 
 
+def test_edits_between_searches_are_seen():
+    memory = memory_of(20)
+    queries = random_images(1, seed=7).float() / 255
+    for edit, label in [
+        (lambda: memory.add([50], random_images(1, seed=7)), 50),
+        (lambda: memory.replace([3], random_images(1, seed=7)), 3),
+        (lambda: memory.remove([3]), 50),
+    ]:
+        before = memory.search(queries, 1)
+        edit()
+        found = memory.search(queries, 1)
+        assert found.labels.tolist() == [[label]] != before.labels.tolist()
+        assert torch.equal(memory.gather(found.labels[0]), memory.images([label]))
+
+
 def test_every_exemplar_is_its_own_nearest_neighbour():
     memory = memory_of(100, (1, 32, 32))
     found = memory.search(memory.images().float() / 255, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from everlearn.nets import build_net
 from everlearn.nets.layers import norm as norms
 from everlearn.nets.layers import stem as stems
 from everlearn.nets.layers.norm import Norm
-from everlearn.nets.layers.stem import Stem
+from everlearn.nets.layers.stem import GradientTiling, Stem
 from everlearn.nets.precision import deterministic, eval_mode, forward_pass, to_device
 
 pytestmark = pytest.mark.gpu
@@ -26,6 +27,7 @@ NORM_SHAPES = [
     (256, 64, 16, 16),
     (5, 192, 57, 57),
 ]
+ADDITIONS = [(False, True), (True, True), (False, False), (True, False)]
 STEM_SHAPES = [
     (2, 1, 4, 4),
     (3, 2, 12, 12),
@@ -103,7 +105,7 @@ def apply_plain(layer, x, residual=None):
 
 
 @pytest.mark.parametrize("shape", NORM_SHAPES)
-@pytest.mark.parametrize(("add", "relu_on"), [(False, True), (True, True), (False, False)])
+@pytest.mark.parametrize(("add", "relu_on"), ADDITIONS)
 def test_a_fused_norm_is_as_exact_as_torch_in_bfloat16(shape, add, relu_on):
     trial = NormTrial(shape, add, relu_on)
     found = trial.run(to_bfloat16, apply_fused)
@@ -252,6 +254,20 @@ def test_a_fused_stem_is_as_exact_as_torch_in_bfloat16(shape):
 def test_a_fused_stem_gives_the_same_bits_twice(shape):
     trial = StemTrial(shape)
     assert_same(trial.run(to_bfloat16, stem_fused), trial.run(to_bfloat16, stem_fused))
+
+
+@pytest.mark.parametrize("tiling", [(1, 16, 4, 1), (64, 32, 8, 2), (300, 16, 8, 3)])
+@pytest.mark.parametrize("shape", [(3, 2, 12, 12), (33, 1, 64, 64)])
+def test_every_tiling_of_the_filter_gradient_is_as_exact_as_torch(shape, tiling, monkeypatch):
+    monkeypatch.setattr(
+        stems, "filter_gradient", partial(stems.filter_gradient, tiling=GradientTiling(*tiling))
+    )
+    trial = StemTrial(shape)
+    assert_as_exact(
+        trial.run(to_bfloat16, stem_fused),
+        trial.run(to_bfloat16, stem_plain),
+        trial.run(torch.Tensor.double, stem_plain),
+    )
 
 
 def test_a_fused_stem_takes_images_in_any_memory_format():

@@ -9,9 +9,9 @@ import torch
 
 from everlearn.nets.cvae import CVAE, default_hidden, generator_loss, kl_divergence, reparameterize
 from everlearn.nets.seeded import seeded
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import optimizer_step, training_state
-from everlearn.training.optimizers import adam
 
 SHAPE = (3, 2, 2)
 
@@ -124,7 +124,7 @@ def learn(net, optimizer, latents, targets, noise):
 def test_one_latent_per_class_is_memorised_and_generated():
     net, targets = build(hidden=(64,), straight_through=True), torch.arange(4)
     latents = 2 * normal(4, *SHAPE, seed=5).relu()
-    optimizer = adam(net.parameters(), 1e-2)
+    optimizer = Adam(net.parameters(), 1e-2)
     for step in range(400):
         learn(net, optimizer, latents, targets, normal(4, 5, seed=step))
     generated = (
@@ -139,7 +139,7 @@ def test_one_latent_per_class_is_memorised_and_generated():
 def test_a_captured_step_is_the_eager_step_to_the_bit():
     graph = build().cuda()
     eager = copy.deepcopy(graph)
-    optimizers = [adam(net.parameters(), 1e-3) for net in (graph, eager)]
+    optimizers = [Adam(net.parameters(), 1e-3) for net in (graph, eager)]
     step = CapturedStep(
         lambda *batch: learn(graph, optimizers[0], *batch), training_state(graph, optimizers[0])
     )

@@ -8,6 +8,7 @@ from torch import nn
 
 from everlearn.nets import build_net
 from everlearn.nets.precision import ToBFloat16, deterministic, eval_mode, forward_pass, to_device
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -16,7 +17,7 @@ from everlearn.training.optimizer_step import (
     reset_optimizer,
     set_learning_rate,
 )
-from everlearn.training.optimizers import adam, sgd
+from everlearn.training.optimizers import sgd
 
 
 def batches(count, size=8, seed=0):
@@ -33,7 +34,7 @@ class Learning:
 
     def __init__(self, seed=0):
         self.net = to_device(build_net("convnet", 1, 6, 16, seed), "cpu")
-        self.optimizer = adam(self.net.parameters(), 1e-3)
+        self.optimizer = Adam(self.net.parameters(), 1e-3)
         self.state = [*self.net.state_dict().values(), *optimizer_state(self.optimizer)]
 
     def train_step(self, images, targets):
@@ -77,7 +78,7 @@ def test_adam_is_torchs_adam():
     generator = torch.Generator().manual_seed(0)
     start = [torch.randn(shape, generator=generator) for shape in [(5, 3), (7,), ()]]
     ours, theirs = ([nn.Parameter(one.clone()) for one in start] for _ in range(2))
-    fused = adam(iter(ours), 1e-2)
+    fused = Adam(iter(ours), 1e-2)
     plain = torch.optim.Adam(theirs, lr=1e-2)
     for step in range(10):
         set_learning_rate(fused, 1e-2 / (step + 1))
@@ -168,7 +169,7 @@ def test_the_flags_of_cudnn_are_restored():
     assert torch.backends.cudnn.deterministic == before
 
 
-@pytest.mark.parametrize("build", [lambda w: adam(w, 0.1, 0.3), lambda w: sgd(w, 0.1, 0.0, 0.3)])
+@pytest.mark.parametrize("build", [lambda w: Adam(w, 0.1, 0.3), lambda w: sgd(w, 0.1, 0.0, 0.3)])
 def test_weight_decay_shrinks_weights_without_gradients(build):
     start = torch.linspace(-1, 1, 5)
     weight = nn.Parameter(start.clone())

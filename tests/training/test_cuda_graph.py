@@ -8,6 +8,7 @@ import torch
 from everlearn.nets import build_net
 from everlearn.nets.classifier import Classifier
 from everlearn.nets.precision import deterministic, eval_mode, forward_pass, to_device
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -15,7 +16,6 @@ from everlearn.training.optimizer_step import (
     reset_optimizer,
     set_learning_rate,
 )
-from everlearn.training.optimizers import adam
 
 pytestmark = pytest.mark.gpu
 
@@ -25,7 +25,7 @@ class Learning:
 
     def __init__(self, name="resnet18", learning_rate=1e-3, seed=0):
         self.net = to_device(build_net(name, 1, 6, 32, seed), "cuda")
-        self.optimizer = adam(self.net.parameters(), learning_rate)
+        self.optimizer = Adam(self.net.parameters(), learning_rate)
         self.state = [*self.net.state_dict().values(), *optimizer_state(self.optimizer)]
         self.step = CapturedStep(self.train_step, self.state)
 

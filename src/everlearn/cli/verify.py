@@ -17,7 +17,7 @@ from everlearn.rows import Row
 if TYPE_CHECKING:
     from everlearn.runs.agreement import Agreement
 
-DIFFERS = 1  # exit code
+DIFFERS = 1  # exit code, also where nothing could be compared
 _SHOWN = {
     "same bits": "same bits",
     "within the interval": "within the interval",
@@ -38,7 +38,8 @@ def verify(
 ) -> None:
     """Repeat a random sample of runs with this version, and compare their rows.
 
-    A CPU repeats runs that a CPU made, a GPU the others. The exit code is 1 if one differs.
+    A CPU repeats runs that a CPU made, a GPU the others. The exit code is 1 if one differs, or if none
+    could run.
     """
     from everlearn.runs.repetition import sample_runs
     from everlearn.training.device import find_device
@@ -52,7 +53,7 @@ def verify(
         detail = f": {agreement.detail}" if agreement.detail else ""
         print_message(f"{number} of {len(runs)}, {run}: {agreement.verdict}{detail}")
     print_message(", ".join(f"{found[verdict]} {text}" for verdict, text in _SHOWN.items()))
-    if found["differs"]:
+    if found["differs"] or found["cannot run"] == len(runs):
         raise typer.Exit(DIFFERS)
 
 

@@ -27,6 +27,7 @@ _MODULES = {
     "fig10": "dcl.fig10_mistakes",
     "figA1": "dcl.figa1_agem",
     "figA2": "dcl.figa2_der",
+    "paper-exact": "dcl.paper_exact",
     "dcl-ablations": "dcl.ablations",
     "continuous": "beyond.continuous",
     "stability": "beyond.stability",

@@ -7,7 +7,7 @@ distance between a query and an image has the same bits whatever else is searche
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -23,10 +23,14 @@ Window = tuple[slice, slice]
 # the mean square) displaces an image by more ranks than this.
 _EXTRA_CANDIDATES = 6
 # Queries are searched in groups of one size. Small groups leave a GPU idle, so there a group has as many
-# queries as fit into _GROUP_PIXELS; on a CPU a single query should not cost more than the smallest group.
+# queries as fit into _GROUP_PIXELS, unless a few queries are all there is; on a CPU a single query should
+# not cost more than the smallest group.
 _MIN_GROUP = 64
+_FEW_ON_GPU = 128
 _MAX_GROUP = 1024
 _GROUP_PIXELS = 2**22
+# Columns up to which one kernel sorts on a GPU: it compares each one with every other.
+_MAX_KERNEL_COLUMNS = 64
 _MAX_CANDIDATE_BYTES = 2**27  # of candidate images gathered at once
 _CENTER = 128.0
 
@@ -58,12 +62,14 @@ class _StoredBlock(NamedTuple):
         pixels: (S, D) pixels minus 128. They are integers, so bfloat16 holds them exactly on a GPU.
         squared_norms: (S,) of the pixels; inf for free slots.
         label_ranks: (S,) rank of each label in sorted order.
+        sorted_labels: (S,) in ascending order.
     """
 
     labels: Tensor
     pixels: Tensor
     squared_norms: Tensor
     label_ranks: Tensor
+    sorted_labels: Tensor
 
 
 class _QueryGroup(NamedTuple):
@@ -85,12 +91,12 @@ def nearest(store: ImageStore, queries: Tensor, k: int, window: Window) -> Searc
     """Find the k nearest images of each query (B, C, H, W), comparing the pixels of a window."""
     groups = [_prepare_queries(pixels) for pixels in _split_groups(_crop(queries, window))]
     num_candidates = min(k, len(store.slots)) + _EXTRA_CANDIDATES
-    candidates = [_empty_result(group.pixels, num_candidates) for group in groups]
+    candidates = [_empty_result(group.pixels, 0) for group in groups]
     with full_precision(queries.device):
-        for block in store.blocks:
-            stored = _prepare_block(block, window)
+        for stored in _prepare_blocks(store, window):
             for index, group in enumerate(groups):
-                candidates[index] = _add_candidates(candidates[index], group, stored)
+                in_block = _nearest_in_block(group, stored, num_candidates)
+                candidates[index] = _merge(candidates[index], in_block, num_candidates)
     num_pixels = queries[:, :, *window].shape[1:].numel()
     results = []
     for group, found in zip(groups, candidates, strict=True):
@@ -124,7 +130,12 @@ def full_precision(device: torch.device) -> Iterator[None]:
 
 
 def nearest_first(result: SearchResult, k: int) -> SearchResult:
-    """Sort by distance, then by label, and keep the first k columns."""
+    """Sort by distance, which is not negative, then by label, and keep the first k columns."""
+    columns = result.labels.shape[1]
+    if result.labels.is_cuda and columns <= _MAX_KERNEL_COLUMNS:
+        from everlearn.memory import sort_kernel
+
+        return SearchResult(*sort_kernel.nearest_first(*result, min(k, columns)))
     labels, order = result.labels.sort(dim=1, stable=True)
     distances, order = result.distances.gather(1, order).sort(dim=1, stable=True)
     return SearchResult(labels.gather(1, order)[:, :k], distances[:, :k])
@@ -136,15 +147,23 @@ def _crop(images: Tensor, window: Window) -> Tensor:
     Zeros pad D to a multiple of 32, so that vectorised sums have no remainder to add in another order.
     """
     pixels = images[:, :, *window].flatten(1).float()
-    return pad(pixels, (0, -pixels.shape[1] % 32))
+    padding = -pixels.shape[1] % 32
+    return pad(pixels, (0, padding)) if padding else pixels
 
 
 def _split_groups(pixels: Tensor) -> tuple[Tensor, ...]:
     """Split rows (B, D) into groups (Q, D) of one size, the last padded with zeros."""
-    size = _MIN_GROUP if pixels.device.type == "cpu" else _GROUP_PIXELS // pixels.shape[1]
-    size = min(max(size, _MIN_GROUP), _MAX_GROUP)
+    size = _group_size(pixels)
     groups = max(-(-len(pixels) // size), 1)
     return pad(pixels, (0, 0, 0, groups * size - len(pixels))).reshape(groups, size, -1).unbind()
+
+
+def _group_size(pixels: Tensor) -> int:
+    """Return the number of queries in a group, for rows (B, D)."""
+    if not pixels.is_cuda:
+        return _MIN_GROUP
+    largest = _FEW_ON_GPU if len(pixels) <= _FEW_ON_GPU else _MAX_GROUP
+    return min(max(_GROUP_PIXELS // pixels.shape[1], _MIN_GROUP), largest)
 
 
 def _empty_result(pixels: Tensor, k: int) -> SearchResult:
@@ -156,48 +175,74 @@ def _join(first: SearchResult, second: SearchResult) -> SearchResult:
     return SearchResult(*(torch.cat(pair, 1) for pair in zip(first, second, strict=True)))
 
 
+def _merge(candidates: SearchResult, in_block: SearchResult, count: int) -> SearchResult:
+    """Keep the nearest of the candidates so far and of those in another block."""
+    if not candidates.labels.shape[1]:
+        return in_block
+    return nearest_first(_join(candidates, in_block), count)
+
+
+def _prepare_blocks(store: ImageStore, window: Window) -> Iterable[_StoredBlock]:
+    """Prepare the blocks of a store; a single block stays prepared until the next edit.
+
+    Several are prepared one after another, because all of them would take more memory than the images.
+    """
+    if len(store.blocks) > 1:
+        return (_prepare_block(block, window) for block in store.used_blocks())
+    key = str(window)  # slices have no hash before Python 3.12
+    if key not in store.prepared:
+        store.prepared[key] = [_prepare_block(block, window) for block in store.used_blocks()]
+    prepared: list[_StoredBlock] = store.prepared[key]
+    return prepared
+
+
 def _prepare_block(block: Block, window: Window) -> _StoredBlock:
     """Centre pixels at 128, which reduces cancellation in the product; free slots are infinitely far."""
     pixels = _crop(block.images, window).sub_(_CENTER)
     squared_norms = pixels.square().sum(1).masked_fill(block.labels < 0, torch.inf)
     pixels = pixels.to(torch.bfloat16) if pixels.is_cuda else pixels
-    return _StoredBlock(block.labels, pixels, squared_norms, block.labels.argsort().argsort())
+    sorted_labels, order = block.labels.sort()
+    return _StoredBlock(block.labels, pixels, squared_norms, order.argsort(), sorted_labels)
 
 
 def _prepare_queries(pixels: Tensor) -> _QueryGroup:
     """Centre pixels at 128; on a GPU, write each float32 number as a sum of three bfloat16 numbers."""
-    rest = pixels * 255.0 - _CENTER
-    squared_norms = rest.square().sum(1, keepdim=True)
-    if not pixels.is_cuda:
-        return _QueryGroup(pixels, rest, squared_norms)
-    terms = []
-    for _ in range(3):
-        terms.append(rest.to(torch.bfloat16))
-        rest = rest - terms[-1]
-    return _QueryGroup(pixels, torch.cat(terms), squared_norms)
+    if pixels.is_cuda:
+        from everlearn.memory import query_kernel
+
+        return _QueryGroup(pixels, *query_kernel.split_queries(pixels, _CENTER))
+    centered = pixels * 255.0 - _CENTER
+    return _QueryGroup(pixels, centered, centered.square().sum(1, keepdim=True))
 
 
-def _add_candidates(
-    candidates: SearchResult, group: _QueryGroup, stored: _StoredBlock
-) -> SearchResult:
-    """Keep the nearest of the candidates so far and of a block, by |a - b|^2 = a.a + b.b - 2 a.b."""
-    count = candidates.labels.shape[1]
-    sums = stored.squared_norms - 2.0 * _multiply(group, stored.pixels)
+def _nearest_in_block(group: _QueryGroup, stored: _StoredBlock, count: int) -> SearchResult:
+    """Find the nearest images of a block, in any order, by |a - b|^2 = a.a + b.b - 2 a.b."""
+    count = min(count, len(stored.labels))
+    products = _multiply(group, stored.pixels)
+    if products.is_cuda and count <= _MAX_KERNEL_COLUMNS:
+        from everlearn.memory import sort_kernel
+
+        norms = (group.squared_norms, stored.squared_norms)
+        ranks = (stored.label_ranks, stored.sorted_labels)
+        return SearchResult(*sort_kernel.select_nearest(products, *norms, *ranks, count))
+    sums = stored.squared_norms - 2.0 * products.sum(0)
     distances = (sums + group.squared_norms).clamp(min=0)
     # Non-negative floats are ordered like their bits, so one int64 key holds the distance in its upper
     # half and the rank of the label in its lower half: topk then breaks ties by label on any device.
     keys = (distances.view(torch.int32).to(torch.int64) << 32) + stored.label_ranks
-    chosen = keys.topk(min(count, keys.shape[1]), dim=1, largest=False, sorted=False).indices
-    in_block = SearchResult(stored.labels[chosen], distances.gather(1, chosen))
-    return nearest_first(_join(candidates, in_block), count)
+    chosen = keys.topk(count, dim=1, largest=False, sorted=False).indices
+    return SearchResult(stored.labels[chosen], distances.gather(1, chosen))
 
 
 def _multiply(group: _QueryGroup, stored: Tensor) -> Tensor:
-    """Return products (Q, S) of queries and images, summed in float32; a GPU uses bfloat16 tensor cores."""
+    """Return products (P, Q, S) of each summand of queries with images, summed in float32.
+
+    A GPU uses bfloat16 tensor cores.
+    """
     if stored.dtype != torch.bfloat16:
-        return group.terms @ stored.T
+        return (group.terms @ stored.T)[None]
     products = torch.mm(group.terms, stored.T, out_dtype=torch.float32)
-    return products.reshape(3, -1, len(stored)).sum(0)
+    return products.reshape(-1, len(group.pixels), len(stored))
 
 
 def _measure(

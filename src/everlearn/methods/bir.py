@@ -23,6 +23,7 @@ from everlearn.nets.cvae import reparameterize
 from everlearn.nets.feedback_classifier import FeedbackClassifier, log_normal, one_hot
 from everlearn.nets.seeded import seeded, seeded_generator
 from everlearn.stream import Task, TaskStream
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -32,7 +33,6 @@ from everlearn.training.optimizer_step import (
     set_learning_rate,
     training_state,
 )
-from everlearn.training.optimizers import adam
 from everlearn.training.schedule import Schedule, training_batches
 from everlearn.training.stream_checks import check_epochs, finite_class_ids
 
@@ -90,7 +90,7 @@ class BIR:
         self.model = Classifier(net, classes, device)
         self.teacher = deepcopy(net).requires_grad_(False)
         self.past = torch.zeros_like(self.model.seen)
-        self.optimizer = adam(net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False)
+        self.optimizer = Adam(net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False)
         self._step = CapturedStep(self._learn_batch, training_state(net, self.optimizer))
 
     def learn(self, task: Task) -> Iterator[Tensor]:

@@ -21,6 +21,7 @@ from everlearn.memory.search import full_precision
 from everlearn.nets.precision import forward_pass, to_device
 from everlearn.nets.projection_net import build_projection_net, embed, to_float
 from everlearn.stream import Task, TaskStream
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.early_stopping import EarlyStopping
 from everlearn.training.optimizer_step import (
@@ -31,7 +32,6 @@ from everlearn.training.optimizer_step import (
     set_learning_rate,
     training_state,
 )
-from everlearn.training.optimizers import adam
 from everlearn.training.schedule import Schedule, count_steps, training_batches
 from everlearn.training.stream_checks import check_epochs
 
@@ -115,7 +115,7 @@ class Contrastive:
             self.memory = Exemplars(canvas.shape, device)
         else:
             self.memory = FloatExemplars(canvas.shape, device)
-        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        self.optimizer = Adam(self.net.parameters(), settings.schedule.learning_rate)
         changed = training_state(self.net, self.optimizer)
         self._step = CapturedStep(self._learn_batch, changed)
         self._embedded: EmbeddedMemory | None = None

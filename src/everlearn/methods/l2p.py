@@ -25,6 +25,7 @@ from everlearn.nets.vit import CONFIGS, ViT
 from everlearn.nets.vit.weights import load_vit
 from everlearn.nets.weights import digest
 from everlearn.stream import Task, TaskStream
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -33,7 +34,6 @@ from everlearn.training.optimizer_step import (
     set_learning_rate,
     training_state,
 )
-from everlearn.training.optimizers import adam
 from everlearn.training.schedule import Schedule, training_batches
 from everlearn.training.stream_checks import check_epochs, finite_class_ids
 
@@ -138,7 +138,7 @@ class L2P:
             )
         self.model = Classifier(self.net, classes, device)
         self.task_classes = torch.zeros_like(self.model.seen)
-        self.optimizer = adam(
+        self.optimizer = Adam(
             self.net.parameters(), settings.schedule.learning_rate, fused_on_cpu=False
         )
         changed = training_state(self.net, self.optimizer)

@@ -17,6 +17,11 @@ TUNED: dict[str, dict[str, object]] = {
         "later_head_learning_rate": 1e-2,
         "replay_fraction": 0.5,
     },
+    "ar1-star": {
+        "later_learning_rate": 1e-3,
+        "later_head_learning_rate": 3e-4,
+        "strength": 8e4,
+    },
     "lwf": {"learning_rate": 1e-4, "reset_optimizer": True, "distillation_weight": 1.0},
     "si": {"learning_rate": 1e-4, "reset_optimizer": True, "strength": 10.0},
     "online-ewc": {"learning_rate": 1e-4, "strength": 0.3},

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
+
+from everlearn.training.optimizers import Optimizer
 
 
 def optimizer_step(optimizer: Optimizer, loss: Tensor) -> Tensor:

@@ -17,9 +17,9 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from everlearn.core.random import Purpose, permutation
 from everlearn.nets.seeded import seeded_generator
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import optimizer_state, optimizer_step, reset_optimizer
-from everlearn.training.optimizers import adam
 
 HIDDEN = 256
 LEARNING_RATE = 1e-3
@@ -105,7 +105,7 @@ class Probes:
             *self._regressors.parameters(),
         ]
         self._initial = [weight.detach().clone() for weight in self._weights]
-        self._optimizer = adam(self._weights, LEARNING_RATE)
+        self._optimizer = Adam(self._weights, LEARNING_RATE)
         self._batches = _shuffle(items, seed).to(device)
         shape = (len(classes), items)
         self._codes = torch.empty((*shape, inputs), device=device)

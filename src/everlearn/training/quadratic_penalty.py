@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from everlearn.training.gradients import gradients_of
+from everlearn.training.optimizers import Optimizer
 
 _TINY = torch.finfo(torch.float32).tiny
 

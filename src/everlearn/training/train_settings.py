@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
-from torch.optim import SGD, Adam
 
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_number
-from everlearn.training.optimizers import adam, sgd
+from everlearn.training.adam import Adam
+from everlearn.training.optimizers import Optimizer, sgd
 from everlearn.training.schedule import Schedule
 
 OPTIMIZERS = ("adam", "sgd")
@@ -42,9 +42,9 @@ class TrainSettings:
             raise ValueError(f"unknown optimizer {self.optimizer!r}; known: {known}")
         check_number(self.momentum, "momentum", 0, 1)
 
-    def build_optimizer(self, weights: Sequence[Tensor]) -> Adam | SGD:
+    def build_optimizer(self, weights: Sequence[Tensor]) -> Optimizer:
         """Return the optimiser of some weights, at the learning rate of a task's start."""
         learning_rate = self.schedule.learning_rate
         if self.optimizer == "adam":
-            return adam(weights, learning_rate, fused_on_cpu=False)
+            return Adam(weights, learning_rate, fused_on_cpu=False)
         return sgd(weights, learning_rate, self.momentum)

@@ -326,14 +326,47 @@ def test_figa2_der_is_compared_with_replay_and_the_published_number(
     assert words(figa2_der, tmp_path) == expected
 
 
+def test_figa2_tabulates_settings_that_were_not_chosen(write_seeds, write_run, tmp_path):
+    trials = trials_of(figa2_der)
+    write_seeds(trials["er-5k"], accuracies((50, 0.75), (200, 0.1)))
+    write_run(trials["er-5k-3e-4"], accuracies((50, 0.78)), trials["er-5k-3e-4"].seeds[0])
+    result = draw(figa2_der, tmp_path)
+    (table,) = result.tables
+    assert [row[:2] for row in table.rows] == [
+        ["ER, 5,000", "chosen on another seed"],
+        ["ER, 5,000, learning rate 3e-4", "not chosen"],
+    ]
+    assert table.head[3] == "after 50"
+    assert [row[3] for row in table.rows] == ["0.750 (0.750 to 0.750)", "0.780 (1 seed)"]
+    assert result.verdicts[0].verdict == NONE  # other settings stand for neither method
+
+
+def test_figa2_goes_from_er_to_der_in_steps(tmp_path):
+    """ER with DER++'s learning rate, then its labels, then its distance, then its weight of old labels."""
+    trials = trials_of(figa2_der)
+    preset = Runner(tmp_path, PAPER, "cpu").preset
+    settings = {
+        name: {**preset.settings_of(trial.method), **trial.settings}
+        for name, trial in trials.items()
+    }
+    dark = settings["der++-5k"]
+    assert settings["er-5k-3e-4"]["learning_rate"] == dark["learning_rate"]
+    assert settings["der++-5k-beta-1"] == {**dark, "beta": 1.0}
+    assert settings["der++-5k-labels"] == {**dark, "beta": 1.0, "alpha": 0.0}
+
+
 @pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
 def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_path, replay, word):
     trials = trials_of(overview)
     write_seeds(trials["dcl"], end(0.9))
     write_seeds(trials["joint"], end(1.0))
-    if replay is not None:
-        write_seeds(trials["er-20k"], end(replay))
-        write_seeds(trials["fine-tuning"], end(0.1))
+    others = [
+        trial for trial in trials.values() if trial.method not in ("joint", "dcl", "dcl-plus")
+    ]
+    for trial in others:
+        accuracy = replay if trial.name == "er-20k" else 0.1
+        if accuracy is not None:  # without one of them the statement is not judged
+            write_seeds(trial, end(accuracy))
     assert words(overview, tmp_path) == [word]
 
 

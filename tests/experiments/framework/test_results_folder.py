@@ -81,6 +81,13 @@ def test_a_finished_run_without_tests_makes_no_group(found, write_run):
     assert found.groups([A]) == []
 
 
+def test_a_longer_run_that_was_not_tested_by_then_does_not_count(found, write_run):
+    write_run(B, [result_row(199)], seed=1)
+    write_run(B, [result_row(499)], seed=0)  # joint training is tested at its end alone
+    (group,) = found.groups([B], 200)
+    assert group.seeds == [1]
+
+
 def test_rows_of_a_measurement_exclude_its_origin(found, write_measurement):
     write_measurement("sum", [{"kind": "count", "n": 1}, {"kind": "count", "n": 2}])
     assert [row["n"] for row in found.rows("sum")] == [1, 2]

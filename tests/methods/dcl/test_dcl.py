@@ -15,16 +15,14 @@ from everlearn.memory import Exemplars
 from everlearn.methods import build
 from everlearn.methods.dcl import DCL, fit
 from everlearn.methods.dcl.color import build_palette, recolor
+from everlearn.methods.dcl.edges import change_edges
 from everlearn.methods.dcl.extra_exemplars import search_classes
 from everlearn.methods.dcl.random_draws import (
     _STEPS_AT_ONCE,
-    blur,
-    change_edges,
     draw_edges,
     draw_mask,
     draw_moves,
     draw_views,
-    harden,
     jitter,
     replay_exemplars,
     step_draws,
@@ -264,30 +262,6 @@ def test_draws_do_not_depend_on_how_many_steps_are_drawn_at_once() -> None:
     assert len(found) == steps
     for parts, expected in zip(zip(*found, strict=True), (*views, *others), strict=True):
         assert np.array_equal(torch.stack(parts).numpy(), expected)
-
-
-def test_hardened_images_have_the_colours_of_the_canvas_but_in_thin_parts() -> None:
-    images = Stream(tasks=1)[0].train.batch(slice(0, 100)).images
-    hard = harden(images, torch.full((100, 1, 1, 1), 0.5))
-    levels = torch.tensor([0, 169, 255]) / 255
-    mixed, still_mixed = ((part[..., None] != levels).all(-1).sum() for part in (images, hard))
-    # Where a shape is thin, no pixel around is covered by one colour.
-    assert still_mixed < 0.15 * mixed
-
-
-def test_a_higher_threshold_hardens_an_edge_towards_the_dark_side() -> None:
-    image = torch.tensor([0.2, 0.2, 0.6, 1.0, 1.0]).expand(2, 1, 3, 5)
-    hard = harden(image, torch.tensor([0.4, 0.6]).reshape(2, 1, 1, 1))
-    assert torch.equal(hard[0, 0, 0], torch.tensor([0.2, 0.2, 1, 1, 1]))
-    assert torch.equal(hard[1, 0, 0], torch.tensor([0.2, 0.2, 0.2, 1, 1]))
-
-
-def test_blur_is_the_binomial_filter() -> None:
-    image = torch.zeros(1, 1, 5, 5)
-    image[..., 2, 2] = 16
-    binomial = torch.tensor([0.0, 1, 2, 1, 0])
-    torch.testing.assert_close(blur(image)[0, 0], torch.outer(binomial, binomial))
-    torch.testing.assert_close(blur(torch.ones(1, 1, 3, 4)), torch.ones(1, 1, 3, 4))
 
 
 def test_edge_jitter_changes_its_fraction_of_the_images() -> None:

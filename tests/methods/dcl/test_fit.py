@@ -11,7 +11,7 @@ from torch.nn.functional import avg_pool2d
 from everlearn import Canvas, Stream
 from everlearn.memory import Exemplars
 from everlearn.methods.dcl import fit
-from everlearn.render.affine import compose, invert, nearest_similarity, transform_images
+from everlearn.render.affine import compose, nearest_similarity, transform_images
 
 pytestmark = pytest.mark.integration
 
@@ -146,14 +146,14 @@ def test_kernel_matches_the_pytorch_version(shape: tuple[int, int, int], steps: 
     smooth = avg_pool2d(torch.rand(40, *shape, generator=rng), 5, 1, 2)
     exemplars = (smooth * 255).to(torch.uint8)
     rows = torch.randint(0, 10, (40,), generator=rng)
-    exact = torch.eye(2, 3).expand(40, 2, 3)
+    exact = torch.eye(2, 3).expand(10, 2, 3)
     maps, images = nearest_similarity(perturbed(exact, 0.03)), smooth[:10]
     weights = torch.rand(images.shape, generator=rng)
-    errors, found = fit.fit(images[rows], weights[rows], exemplars, maps, steps)
-    there = [part.cuda() for part in (images, weights, rows, exemplars, invert(maps))]
-    fast, back = fit_kernel.fit(*there, steps=steps, ridge=1e-3)
+    errors, found = fit.fit(images[rows], weights[rows], exemplars, maps[rows], steps)
+    there = [part.cuda() for part in (images, weights, rows, exemplars, maps)]
+    fast, best_maps = fit_kernel.fit(*there, steps=steps, ridge=1e-3)
     torch.testing.assert_close(fast.cpu(), errors, rtol=1e-3, atol=1e-7)
-    torch.testing.assert_close(invert(back).cpu(), found, rtol=0, atol=1e-3)
+    torch.testing.assert_close(best_maps.cpu(), found, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("device", ON)

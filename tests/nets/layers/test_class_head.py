@@ -8,7 +8,7 @@ import torch
 from everlearn.nets import build_classifier
 from everlearn.nets.layers.class_head import ClassHead
 from everlearn.nets.seeded import seeded
-from everlearn.training.optimizers import adam
+from everlearn.training.adam import Adam
 
 
 def build(classes, inputs=64):
@@ -61,7 +61,7 @@ def test_adam_rounds_a_weight_alike_wherever_its_tensor_ends(few, many):
     generator = torch.Generator().manual_seed(1)
     values = torch.randn(many, generator=generator)
     short, long = (torch.nn.Parameter(values[:size].clone()) for size in (few, many))
-    optimizers = [adam([weight], 1e-3, fused_on_cpu=False) for weight in (short, long)]
+    optimizers = [Adam([weight], 1e-3, fused_on_cpu=False) for weight in (short, long)]
     for _ in range(200):
         gradient = torch.randn(many, generator=generator)
         short.grad, long.grad = gradient[:few].clone(), gradient

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from everlearn.nets.layers.norm import Norm, tile, use_instance_stats
+from everlearn.nets.layers.norm import Norm, use_instance_stats
+from everlearn.nets.layers.tiling import tile
 
 SHAPES = [(4, 8, 5, 7), (2, 64, 3, 3), (6, 3, 1, 1)]
 
@@ -124,11 +125,15 @@ def test_one_value_per_channel_is_refused_in_training():
         Norm(64)(torch.zeros(1, 64, 1, 1))
 
 
-@pytest.mark.parametrize("channels", [64, 128, 512])
-@pytest.mark.parametrize("rows", [2, 31, 32, 33, 1000, 4096, 13_328, 65_536, 3_211_264])
+@pytest.mark.parametrize("channels", [64, 128, 192, 512])
+@pytest.mark.parametrize("rows", [2, 31, 32, 33, 1000, 1025, 4096, 13_328, 65_536, 3_211_264])
 def test_a_tiling_covers_all_rows_in_full_steps(rows, channels):
     tiling = tile(rows, channels)
     assert tiling.programs * tiling.span >= rows
     assert tiling.span % tiling.step == 0
-    assert tiling.programs & (tiling.programs - 1) == 0
-    assert tiling.grid == (tiling.programs, channels // 64)
+    # Kernels index blocks by ranges, which have a power of two as their length.
+    for size in (tiling.programs, tiling.step, tiling.cols, tiling.warps):
+        assert size & (size - 1) == 0
+    assert tiling.warps <= 32
+    assert tiling.grid == (tiling.programs, channels // tiling.cols)
+    assert channels % tiling.cols == 0

@@ -14,9 +14,9 @@ from everlearn.nets.seeded import seeded
 from everlearn.nets.vit import CONFIGS, Config, ViT
 from everlearn.nets.vit.layers import Block
 from everlearn.nets.vit.vit import bfloat16_copy
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import optimizer_state, optimizer_step
-from everlearn.training.optimizers import adam
 
 SMALL = Config(16, 2, 2, 4, 12, 24, 3)
 
@@ -188,7 +188,7 @@ def test_a_captured_step_of_a_transformer_gives_the_same_bits_twice() -> None:
     def train() -> list[torch.Tensor]:
         with seeded(0):
             net = to_device(nn.Sequential(ViT(CONFIGS["vit-lite"]), Head(192, 5)), "cuda").train()
-        optimizer = adam(net.parameters(), 1e-3)
+        optimizer = Adam(net.parameters(), 1e-3)
 
         def train_step(images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
             loss = nn.functional.cross_entropy(forward_pass(net, images), labels)

@@ -14,7 +14,6 @@ from everlearn.experiments.framework.shared_trials import (
     CONTRASTIVE,
     DCL,
     DCL_PLUS,
-    DCL_PLUS_EARLIER,
     ER,
     EWC,
     FINE_TUNING,
@@ -81,21 +80,15 @@ def run(runner: Runner) -> None:
 
 def compared_groups(results: ResultsFolder) -> list[Group]:
     """Return the runs of all methods, cut after as many tasks as all of them learned."""
-    return results.groups(_shown(results), results.settings(SETTINGS).options["tasks"])
-
-
-def _shown(results: ResultsFolder) -> list[Trial]:
-    """Return the trials to show; DCL+ is that of earlier seeds as long as it has no other rows."""
-    has_rows = bool(results.groups([DCL_PLUS]))
-    trials = results.settings(SETTINGS).trials
-    return [DCL_PLUS_EARLIER if t is DCL_PLUS and not has_rows else t for t in trials]
+    settings = results.settings(SETTINGS)
+    return results.groups(settings.trials, settings.options["tasks"])
 
 
 def main_tables(results: ResultsFolder) -> list[Table]:
     """Return the main table, and that of methods that did not learn, if there are any."""
     groups = compared_groups(results)
     supervision = {name: method.supervision for name, method in METHODS.items()}
-    whole_runs = results.groups(_shown(results))
+    whole_runs = results.groups(results.settings(SETTINGS).trials)
     table = protocol_table(groups, supervision, stability.gaps(results), whole_runs=whole_runs)
     unlearned = unlearned_table(groups, supervision, _REASONS)
     return [part for part in (table, unlearned) if part.rows]
@@ -108,7 +101,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     groups = compared_groups(results)
     values = {group.label: values_after(group, tasks) for group in groups}
     dcl = values.get(DCL.title, {})
-    others = [values[group.label] for group in groups if group.method not in _REFERENCES]
+    others = [values.get(t.title, {}) for t in settings.trials if t.method not in _REFERENCES]
     verdict = judge_statement(
         f"After {tasks} tasks DCL is above all methods that forget",
         "; ".join(
@@ -118,7 +111,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         [lead_over(dcl, other) for other in others],
     )
     # Joint training is tested once, and one point makes no curve.
-    drawn = [group for group in results.groups(_shown(results)) if group.method != "joint"]
+    drawn = [group for group in results.groups(settings.trials) if group.method != "joint"]
     return ExperimentResult(
         accuracy_figures(drawn, "overview", _CAPTION),
         tables=main_tables(results),

@@ -62,7 +62,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         for classes, value in row.items()
     ]  # fmt: skip
     return ExperimentResult(
-        tables=[_table(scores, tasks)] if groups else [],
+        tables=[one_shot_table(scores, tasks)] if groups else [],
         verdicts=verdicts,
         runs=runs_of(groups),
         missing=results.missing(settings.trials),
@@ -86,7 +86,7 @@ def one_shot_scores(run: LoadedRun, tasks: int) -> dict[Protocol, float]:
     return {key: float(share(count.correct, count.total)) for key, count in counts.items()}
 
 
-def _table(scores: dict[str, Scores], tasks: int) -> Table:
+def one_shot_table(scores: dict[str, Scores], tasks: int) -> Table:
     """Return a table with one row per protocol and one column per method."""
     first = next(iter(scores.values()))
     keys = sorted(first, key=lambda key: (key[1] != "grid", key[0] != "standard", key[2]))

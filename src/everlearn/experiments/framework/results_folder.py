@@ -34,8 +34,9 @@ class ResultsFolder:
         """Return the finished runs of each trial, in the order of the trials; empty groups are left out.
 
         Args:
-            tasks: cut all runs after so many tasks, so that runs of different lengths are compared; by
-                default only the longest runs of each trial are returned, whole.
+            tasks: cut all runs after so many tasks, so that runs of different lengths are compared, and
+                leave out those without a test by then; by default only the longest runs of each trial
+                are returned, whole.
         """
         loaded = [(trial, _cut(self._load_trial(trial), tasks)) for trial in trials]
         return [Group(trial.title, trial.method, runs) for trial, runs in loaded if runs]
@@ -87,7 +88,8 @@ def _check_method(run: LoadedRun, trial: Trial) -> None:
 
 def _cut(runs: Sequence[LoadedRun], tasks: int | None) -> list[LoadedRun]:
     if tasks is not None:
-        return [first_tasks(run, tasks) for run in runs]
+        cut = [first_tasks(run, tasks) for run in runs]
+        return [run for run in cut if run.measured]  # a longer run may be tested at its end alone
     longest = max((run.stream["tasks"] for run in runs), default=0)
     return [run for run in runs if run.stream["tasks"] == longest]
 

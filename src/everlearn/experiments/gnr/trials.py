@@ -103,6 +103,8 @@ _TOY_NC = {**_TOY, **_rates(3e-2, 1e-3, 3e-2, 5e-2), "epochs": 8}
 _TOY_NIC = {**_TOY, **_rates(1e-2, 1e-3, 1e-2, 1e-2), "epochs": 4}
 _FEW = {"buffer_size": 300, "replay_fraction": 0.5, "generator_replay_fraction": 0.5}
 LONG_RATES = _rates(3e-2, 5e-5, 3e-2, 3e-3)
+# AR1* with its own defaults, whatever is chosen for the main table.
+_AR1: Mapping[str, Any] = {**_NET, **_rates(3e-4, 3e-4, 3e-4, 3e-4), "strength": 8e5}
 
 NC = {
     SMALL: _Protocol(
@@ -110,7 +112,7 @@ NC = {
     ),
     PAPER: _Protocol(
         "nc", IDSPRITES, {"scenario": "class", "first_classes": 10, "classes_per_task": 5}, _tests(9, 1),
-        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _NET, SEEDS,
+        {**_NET, **LONG_RATES, "epochs": 4, "buffer_size": 1500, "replay_fraction": 0.11}, _AR1, SEEDS,
     ),
 }  # fmt: skip
 NIC = {
@@ -184,10 +186,11 @@ GNR_POSITIVE = _long(
     "gnr-pr-long", "gnr", "GNR, positive", **LONG_RATES, **_GENERATOR, replay_mode="pr-gd"
 )._replace(max_tasks=200)
 GNR_NONE = _long("gnr-none-long", "gnr", "GNR, no replay", **LONG_RATES, replay_mode="none")
-AR1_STAR = _long("ar1-star-long", "ar1-star", AR1)
+AR1_STAR = _long("ar1-star-long", "ar1-star", AR1, **_AR1)
 LATENT_REPLAY = _long(
-    "latent-replay-long", "latent-replay", "latent replay, 5,000", **LONG_RATES, buffer_size=5000
-)
+    "latent-replay-long", "latent-replay", "latent replay, 5,000", **LONG_RATES, buffer_size=5000,
+    replay_fraction=None,
+)  # fmt: skip
 BIR = Trial(
     "bir-long", "bir", {"batch_size": 256, "epochs": 5}, plan=_TESTS, max_tasks=100, label="BIR"
 )

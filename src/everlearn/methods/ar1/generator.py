@@ -16,6 +16,7 @@ from everlearn.methods.ar1.settings import Settings, replayed_patterns
 from everlearn.nets.cvae import CVAE, default_hidden, generator_loss
 from everlearn.nets.seeded import seeded, seeded_generator
 from everlearn.stream import Task
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -23,7 +24,6 @@ from everlearn.training.optimizer_step import (
     reset_optimizer,
     training_state,
 )
-from everlearn.training.optimizers import adam
 
 _SUBSTREAM = 1  # of replay rows; the classifier has 0
 
@@ -67,7 +67,7 @@ class Generator:
         self.net = net.to(self.device)
         self.weights = list(self.net.parameters())
         self.largest = torch.zeros((), device=self.device)
-        self.optimizer = adam(
+        self.optimizer = Adam(
             self.weights, self.settings.generator_learning_rate, fused_on_cpu=False
         )
         self._step = CapturedStep(self._learn_batch, training_state(self.net, self.optimizer))

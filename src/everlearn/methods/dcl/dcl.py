@@ -11,9 +11,9 @@ from torch import Tensor
 from everlearn.core.random import Purpose, permutation
 from everlearn.memory import Exemplars, SearchResult
 from everlearn.methods.dcl import color, fit
+from everlearn.methods.dcl.edges import change_edges
 from everlearn.methods.dcl.extra_exemplars import add_extra_exemplars, search_classes
 from everlearn.methods.dcl.random_draws import (
-    change_edges,
     jitter,
     replay_exemplars,
     step_draws,
@@ -24,6 +24,7 @@ from everlearn.nets.layers.norm import use_instance_stats
 from everlearn.nets.precision import eval_mode, forward_pass, to_device
 from everlearn.render.affine import transform_images
 from everlearn.stream import Batch, Task, TaskStream
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
@@ -33,7 +34,6 @@ from everlearn.training.optimizer_step import (
     set_learning_rate,
     training_state,
 )
-from everlearn.training.optimizers import adam
 from everlearn.training.schedule import training_batches
 from everlearn.training.stream_checks import check_epochs
 from everlearn.training.weight_average import WeightAverage
@@ -63,7 +63,7 @@ class DCL:
         use_instance_stats(self.averaged_net, settings.instance_stats)
         self.memory = Exemplars(canvas.shape, device, settings.crop)
         self.extra_exemplars = self.memory.empty()
-        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        self.optimizer = Adam(self.net.parameters(), settings.schedule.learning_rate)
         self._step = CapturedStep(self._train_step, training_state(self.net, self.optimizer))
 
     def learn(self, task: Task) -> Iterator[Tensor]:

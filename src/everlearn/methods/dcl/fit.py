@@ -57,42 +57,54 @@ def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: i
     check_int(k, "k", 1, 1000)
     count = max(k, 2)
     candidates = max(count, candidates)
-    found, maps = _search_and_fit(images, nearest_similarity(maps), memory, count, candidates)
-    rows = torch.arange(len(images), device=images.device)
+    weights = edge_weights(images)
+    maps = nearest_similarity(maps)
+    found, maps = _search_and_fit(images, weights, maps, memory, count, candidates)
+    improved = torch.ones(len(images), dtype=torch.bool, device=images.device)
     for _ in range(_ROUNDS - 1):
-        best = found.distances[rows, 0]
-        second = found.distances[rows, 1]
-        rows = rows[best > _CLEAR_RATIO * second]
+        best, second = found.distances[:, :2].unbind(1)
+        # Images that the last round did not improve would start from the same map again. This is the only
+        # place where the device is waited for.
+        rows = (improved & (best > _CLEAR_RATIO * second)).nonzero().squeeze(1)
         if not len(rows):
             break
-        repeated, better = _search_and_fit(images[rows], maps[rows], memory, count, candidates)
-        gains = repeated.distances[:, 0] < found.distances[rows, 0]
-        rows = rows[gains]  # the others would start from the same map again
-        found.labels[rows] = repeated.labels[gains]
-        found.distances[rows] = repeated.distances[gains]
-        maps[rows] = better[gains]
+        repeated, better = _search_and_fit(
+            images[rows], weights[rows], maps[rows], memory, count, candidates
+        )
+        gains = repeated.distances[:, 0] < best[rows]
+        improved = torch.zeros_like(improved).index_put((rows,), gains)
+        _replace_rows(found.labels, rows, repeated.labels, gains[:, None])
+        _replace_rows(found.distances, rows, repeated.distances, gains[:, None])
+        _replace_rows(maps, rows, better, gains[:, None, None])
     return SearchResult(*(part[:, :k] for part in found))
 
 
+def _replace_rows(old: Tensor, rows: Tensor, new: Tensor, condition: Tensor) -> None:
+    """Write new values to some rows where a condition holds, without a device sync."""
+    old[rows] = torch.where(condition, new, old[rows])
+
+
 def _search_and_fit(
-    images: Tensor, maps: Tensor, memory: Exemplars, count: int, candidates: int
+    images: Tensor, weights: Tensor, maps: Tensor, memory: Exemplars, count: int, candidates: int
 ) -> tuple[SearchResult, Tensor]:
     """Fit the nearest exemplars under maps; return the best `count`, and the map of the best one."""
     near = memory.search(transform_images(images, maps), candidates).labels
-    fitted = _fit_each(images, maps, memory, near)
+    fitted = _fit_each(images, weights, maps, memory, near)
     errors = fitted.errors.reshape(near.shape).masked_fill(near < 0, torch.inf)
     chosen = errors.argmin(1) + candidates * torch.arange(len(images), device=images.device)
     return nearest_first(SearchResult(near, errors), count), fitted.maps[chosen]
 
 
-def _fit_each(images: Tensor, maps: Tensor, memory: Exemplars, labels: Tensor) -> FitResult:
+def _fit_each(
+    images: Tensor, weights: Tensor, maps: Tensor, memory: Exemplars, labels: Tensor
+) -> FitResult:
     """Fit exemplars (B, K) to each image, in groups of pairs."""
     rows = torch.arange(len(images), device=images.device).repeat_interleave(labels.shape[1])
+    pairs = [rows, labels.flatten()]
     size = max(1, _NUMBERS[images.device.type] // images.shape[1:].numel())
-    padding = 0 if images.is_cuda else -len(rows) % size
-    padded = (pad(rows, (0, padding)), pad(labels.flatten(), (0, padding), value=-1))
-    groups = zip(*(torch.split(part, size) for part in padded), strict=True)
-    weights = edge_weights(images)
+    if not images.is_cuda:
+        pairs = [pad(part, (0, -len(rows) % size), value=-1) for part in pairs]
+    groups = zip(*(torch.split(part, size) for part in pairs), strict=True)
     with full_precision(images.device):
         fits = [
             _fit_pairs(images, weights, row, memory.gather(label), maps) for row, label in groups
@@ -108,11 +120,7 @@ def _fit_pairs(
         return fit(images[rows], weights[rows], exemplars, maps[rows])
     from everlearn.methods.dcl import fit_kernel
 
-    inverse_maps = invert(maps)[rows]
-    errors, inverses = fit_kernel.fit(
-        images, weights, rows, exemplars, inverse_maps, _STEPS, _RIDGE
-    )
-    return FitResult(errors, invert(inverses))
+    return FitResult(*fit_kernel.fit(images, weights, rows, exemplars, maps, _STEPS, _RIDGE))
 
 
 def fit(

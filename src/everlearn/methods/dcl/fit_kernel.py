@@ -1,8 +1,7 @@
 """A Triton kernel that fits exemplars to images, as `fit.fit` does, with one program per pair.
 
 `fit.fit` writes drawn exemplars, gradients and Jacobians to memory in every step. Here each program keeps
-the sums of its pair in registers, so that only the inputs are read and one error and map per pair are
-written.
+the sums of its pair in registers and writes only the drawn exemplar, which stays in the cache.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -14,7 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_BLOCK = 512  # pixels that a program handles at once
+_BLOCK = 256  # pixels that a program handles at once; more would take too many registers
+_WARPS = 1
 
 
 def fit(
@@ -22,7 +22,7 @@ def fit(
     weights: Tensor,
     rows: Tensor,
     exemplars: Tensor,
-    inverse_maps: Tensor,
+    maps: Tensor,
     steps: int,
     ridge: float,
 ) -> tuple[Tensor, Tensor]:
@@ -33,42 +33,48 @@ def fit(
         weights: (N, C, H, W) float32, of the residuals.
         rows: (P,) the image of each pair.
         exemplars: (P, C, H, W) uint8.
-        inverse_maps: (P, 2, 3), from image to exemplar.
+        maps: (N, 2, 3), from exemplar to image, the first guess.
     """
     _, channels, height, width = images.shape
-    errors = torch.empty(len(rows), device=images.device)
-    best_maps = torch.empty_like(inverse_maps)
+    errors = images.new_empty(len(rows))
+    best_maps = maps.new_empty((len(rows), 2, 3))
+    drawings = torch.empty(exemplars.shape, device=images.device)
     if len(rows):
         with torch.cuda.device_of(images):
             fit_kernel[(len(rows),)](
                 images.contiguous(), weights.contiguous(), rows, exemplars.contiguous(),
-                inverse_maps.contiguous(), errors, best_maps, height, width, ridge,
-                C=channels, STEPS=steps, BLOCK=_BLOCK,
+                maps.contiguous(), drawings, errors, best_maps, ridge,
+                C=channels, H=height, W=width, STEPS=steps, BLOCK=_BLOCK, num_warps=_WARPS,
             )  # fmt: skip
     return errors, best_maps
 
 
 @triton.jit
 def fit_kernel(
-    images, weights, rows, exemplars, inverse_maps, errors, best_maps, H, W, ridge,
-    C: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
+    images, weights, rows, exemplars, maps, drawings, errors, best_maps, ridge,
+    C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Draw one exemplar into its image and align it, as `fit.fit` and `fit.gauss_newton_step` do."""
     pair = tl.program_id(0).to(tl.int64)  # 64 bits: pair * C * H * W may exceed 2^31
-    size = H * W
-    start_of_image = tl.load(rows + pair) * C * size
-    image = images + start_of_image
-    weight_map = weights + start_of_image
+    size: tl.constexpr = H * W
+    row_of_image = tl.load(rows + pair)
+    image = images + row_of_image * C * size
+    weight_map = weights + row_of_image * C * size
     exemplar = exemplars + pair * C * size
+    drawing = drawings + pair * C * size
     # The current map [[a, b, c], [d, e, f]] from image to exemplar, and the best one so far (best_a ...).
     # Triton has no small matrices in registers, so each entry is a scalar.
-    inverse_maps += pair * 6
-    a, b, c = tl.load(inverse_maps), tl.load(inverse_maps + 1), tl.load(inverse_maps + 2)
-    d, e, f = tl.load(inverse_maps + 3), tl.load(inverse_maps + 4), tl.load(inverse_maps + 5)
+    maps += row_of_image * 6
+    a, b, c, d, e, f = invert(
+        tl.load(maps), tl.load(maps + 1), tl.load(maps + 2),
+        tl.load(maps + 3), tl.load(maps + 4), tl.load(maps + 5),
+    )  # fmt: skip
     best_a, best_b, best_c, best_d, best_e, best_f = a, b, c, d, e, f
     best = float("inf")
     # Unrolled, so that the last pass, which only measures the error, has no code for a step.
     for step in tl.static_range(STEPS + 1):
+        draw(exemplar, drawing, a, b, c, d, e, f, C, H, W, BLOCK)
+        tl.debug_barrier()  # gradients read pixels that other threads have drawn
         # One partial sum per lane, reduced over lanes once after all pixels: the squared error, the upper
         # triangle of the Hessian J^T J (hij) and the right side J^T (image - drawn) (ri). The four
         # columns of the Jacobian J are scale, angle, x and y. Residuals and gradients are weighted.
@@ -82,15 +88,14 @@ def fit_kernel(
             inside = pixel_id < size
             row, col = pixel_id // W, pixel_id % W
             for channel in tl.static_range(C):
-                picture = exemplar + channel * size
+                drawn = drawing + channel * size
                 value = tl.load(image + channel * size + pixel_id, mask=inside, other=0.0)
-                drawn = sample(picture, row, col, inside, a, b, c, d, e, f, H, W)
                 # Lanes beyond the last pixel must add nothing: their weight is 0.
                 weight = tl.load(weight_map + channel * size + pixel_id, mask=inside, other=0.0)
-                residual = tl.where(inside, weight * (value - drawn), 0.0)
+                residual = weight * (value - tl.load(drawn + pixel_id, mask=inside, other=0.0))
                 error += residual * residual
                 if step < STEPS:
-                    to_x, to_y = image_gradients(picture, row, col, inside, a, b, c, d, e, f, H, W)
+                    to_x, to_y = image_gradients(drawn, row, col, inside, H, W)
                     to_x, to_y = weight * to_x, weight * to_y
                     x, y = pixel_center(col, W), pixel_center(row, H)
                     scale, angle = to_x * x + to_y * y, to_y * x - to_x * y
@@ -100,6 +105,7 @@ def fit_kernel(
                     h22, h23, h33 = h22 + to_x * to_x, h23 + to_x * to_y, h33 + to_y * to_y
                     r0, r1 = r0 + scale * residual, r1 + angle * residual
                     r2, r3 = r2 + to_x * residual, r3 + to_y * residual
+        tl.debug_barrier()  # the next pass draws over what this one reads
         mean = tl.sum(error) / (C * size)
         better = mean < best  # False for NaN, so a map that went astray is never kept
         best = tl.where(better, mean, best)
@@ -122,6 +128,9 @@ def fit_kernel(
             a, b = a * (1 + grow) + b * turn, b * (1 + grow) - a * turn
             d, e = d * (1 + grow) + e * turn, e * (1 + grow) - d * turn
     tl.store(errors + pair, best)
+    best_a, best_b, best_c, best_d, best_e, best_f = invert(
+        best_a, best_b, best_c, best_d, best_e, best_f
+    )
     best_maps += pair * 6
     tl.store(best_maps, best_a)
     tl.store(best_maps + 1, best_b)
@@ -132,23 +141,48 @@ def fit_kernel(
 
 
 @triton.jit
-def image_gradients(picture, row, col, inside, a, b, c, d, e, f, H, W):
-    """Central differences of the drawn exemplar along x and y, as in `fit.image_gradients`; 0 outside.
-
-    Neighbours are sampled anew, because a program cannot read what other lanes have drawn.
-    """
-    left, right = tl.maximum(col - 1, 0), tl.minimum(col + 1, W - 1)
-    above, below = tl.maximum(row - 1, 0), tl.minimum(row + 1, H - 1)
-    to_x = sample(picture, row, right, inside, a, b, c, d, e, f, H, W)
-    to_x -= sample(picture, row, left, inside, a, b, c, d, e, f, H, W)
-    to_y = sample(picture, below, col, inside, a, b, c, d, e, f, H, W)
-    to_y -= sample(picture, above, col, inside, a, b, c, d, e, f, H, W)
-    # Pixels are 2 / W apart and neighbours twice that: the difference quotient is times W / 4.
-    return tl.where(inside, to_x * (W / 4.0), 0.0), tl.where(inside, to_y * (H / 4.0), 0.0)
+def invert(a, b, c, d, e, f):
+    """Return the inverse of a map, as `render.affine.invert` does."""
+    # div_rn rounds correctly, as PyTorch does; Triton's `/` may be off by one bit.
+    determinant = a * e - b * d
+    inverse_a, inverse_b = tl.div_rn(e, determinant), tl.div_rn(-b, determinant)
+    inverse_d, inverse_e = tl.div_rn(-d, determinant), tl.div_rn(a, determinant)
+    inverse_c = -inverse_a * c - inverse_b * f
+    inverse_f = -inverse_d * c - inverse_e * f
+    return inverse_a, inverse_b, inverse_c, inverse_d, inverse_e, inverse_f
 
 
 @triton.jit
-def sample(picture, row, col, inside, a, b, c, d, e, f, H, W):
+def draw(
+    exemplar, drawing, a, b, c, d, e, f,
+    C: tl.constexpr, H: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Write an exemplar as a map places it in the image."""
+    for start in range(0, H * W, BLOCK):
+        pixel_id = start + tl.arange(0, BLOCK)
+        inside = pixel_id < H * W
+        row, col = pixel_id // W, pixel_id % W
+        for channel in tl.static_range(C):
+            plane = channel * H * W
+            drawn = sample(exemplar + plane, row, col, inside, a, b, c, d, e, f, H, W)
+            tl.store(drawing + plane + pixel_id, drawn, mask=inside)
+
+
+@triton.jit
+def image_gradients(drawn, row, col, inside, H: tl.constexpr, W: tl.constexpr):
+    """Central differences of a drawn exemplar along x and y, as in `fit.image_gradients`; 0 outside."""
+    left, right = tl.maximum(col - 1, 0), tl.minimum(col + 1, W - 1)
+    above, below = tl.maximum(row - 1, 0), tl.minimum(row + 1, H - 1)
+    to_x = tl.load(drawn + row * W + right, mask=inside, other=0.0)
+    to_x -= tl.load(drawn + row * W + left, mask=inside, other=0.0)
+    to_y = tl.load(drawn + below * W + col, mask=inside, other=0.0)
+    to_y -= tl.load(drawn + above * W + col, mask=inside, other=0.0)
+    # Pixels are 2 / W apart and neighbours twice that: the difference quotient is times W / 4.
+    return to_x * (W / 4.0), to_y * (H / 4.0)
+
+
+@triton.jit
+def sample(picture, row, col, inside, a, b, c, d, e, f, H: tl.constexpr, W: tl.constexpr):
     """Sample a uint8 picture where a map sends the centre of a pixel: bilinear, the border repeated."""
     x, y = pixel_center(col, W), pixel_center(row, H)
     # maximum() returns the other operand for NaN, so every address is inside the picture.
@@ -162,19 +196,19 @@ def sample(picture, row, col, inside, a, b, c, d, e, f, H, W):
     above += pixel(picture, upper, second, inside, W) * to_right
     below = pixel(picture, lower, first, inside, W) * (1 - to_right)
     below += pixel(picture, lower, second, inside, W) * to_right
-    return (above * (1 - to_bottom) + below * to_bottom) / 255.0
+    return (above * (1 - to_bottom) + below * to_bottom) * (1 / 255.0)
 
 
 @triton.jit
-def pixel(picture, row, col, inside, W):
+def pixel(picture, row, col, inside, W: tl.constexpr):
     """Load a pixel, from 0 to 255."""
     return tl.load(picture + row * W + col, mask=inside, other=0).to(tl.float32)
 
 
 @triton.jit
-def pixel_center(index, side):
+def pixel_center(index, side: tl.constexpr):
     """Return the centre of a pixel, from -1 to 1."""
-    return (2 * index + 1) / side - 1.0
+    return (2 * index + 1).to(tl.float32) * (1.0 / side) - 1.0
 
 
 @triton.jit

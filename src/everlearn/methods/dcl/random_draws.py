@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
 from everlearn.core.random import Purpose, uniform
 from everlearn.methods.dcl.settings import Settings
@@ -106,32 +105,6 @@ def jitter(images: Tensor, theta: Tensor, moves: Tensor) -> tuple[Tensor, Tensor
     moved = transform_images(images[:count], moves)
     maps = compose(invert(moves), theta[:count])
     return torch.cat((moved, images[count:])), torch.cat((maps, theta[count:]))
-
-
-def change_edges(images: Tensor, edges: Tensor) -> Tensor:
-    """Harden or blur the edges of images; (0, 0) leaves an image as it is."""
-    if len(edges) == 0:
-        return images
-    threshold, amount = edges[:, :, None, None, None].unbind(1)
-    hardened = torch.where(threshold > 0, harden(images, threshold), images)
-    return torch.lerp(hardened, blur(hardened), amount)
-
-
-def harden(images: Tensor, threshold: Tensor) -> Tensor:
-    """Set each pixel to the brightest or darkest value around it, by its place between the two.
-
-    A toggle mapping (Kramer and Bruckner 1975): anti-aliased edges become hard, whatever the colours.
-    """
-    padded = pad(images, (1, 1, 1, 1), mode="replicate")
-    brightest = max_pool2d(padded, 3, 1)
-    darkest = -max_pool2d(-padded, 3, 1)
-    is_bright = images - darkest > threshold * (brightest - darkest)
-    return torch.where(is_bright, brightest, darkest)
-
-
-def blur(images: Tensor) -> Tensor:
-    """Smooth images with the binomial filter of 3 x 3 pixels, [1, 2, 1] / 4 along each axis."""
-    return avg_pool2d(avg_pool2d(pad(images, (1, 1, 1, 1), mode="replicate"), 2, 1), 2, 1)
 
 
 def replay_exemplars(

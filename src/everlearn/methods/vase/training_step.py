@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from torch.optim import Optimizer
 
 from everlearn.losses.divergences import bernoulli_entropy, bernoulli_nll, kl_per_latent
 from everlearn.methods.vase.assignment import environment_probabilities
@@ -16,6 +15,7 @@ from everlearn.methods.vase.running_stats import BatchStats, ReferenceStats
 from everlearn.nets.cvae import reparameterize
 from everlearn.nets.vae import BorrowedWeights, Code
 from everlearn.training.optimizer_step import optimizer_step
+from everlearn.training.optimizers import Optimizer
 
 
 class TrainingStep:

@@ -31,13 +31,13 @@ from everlearn.nets.vae import VAE
 from everlearn.render.canvas import Canvas
 from everlearn.stream import Task, TaskStream
 from everlearn.stream.synthetic.points import FeatureCanvas
+from everlearn.training.adam import Adam
 from everlearn.training.optimizer_step import (
     load_optimizer_state,
     optimizer_state,
     set_learning_rate,
     training_state,
 )
-from everlearn.training.optimizers import adam
 from everlearn.training.schedule import training_batches
 from everlearn.training.step_pair import step_pair
 from everlearn.training.stream_checks import check_epochs, finite_class_ids
@@ -71,7 +71,7 @@ class VASE:
         self.environments = Environments(settings, device)
         self.dreamer = Dreamer(self.net, self.environments, settings)
         self.class_means = NearestCode(finite_class_ids(stream), settings.latent_dim, device)
-        self.optimizer = adam(self.net.parameters(), settings.schedule.learning_rate)
+        self.optimizer = Adam(self.net.parameters(), settings.schedule.learning_rate)
         batch_shape = (self.batch_size, canvas.channels, canvas.size, canvas.size)
         self.training_step = TrainingStep(self.dreamer, self.optimizer, batch_shape)
         # What a step changes: CapturedStep restores these after its warm-up.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, relu
 
+from everlearn.nets.layers.tiling import Tiling, tile
+
 EPS = 1e-5
 MOMENTUM = 0.1
 BLOCK_CHANNELS = 64
 MAX_ELEMENTS = 2**31  # the kernels compute offsets in 32 bits
-_MAX_PROGRAMS = 128
 
 
 class Norm(nn.Module):
@@ -121,89 +121,69 @@ def _is_channels_last(x: Tensor) -> bool:
     return bfloat16 and x.is_contiguous(memory_format=torch.channels_last)
 
 
-class Tiling(NamedTuple):
-    """How the rows of a matrix are divided among the programs of a kernel.
-
-    Attributes:
-        programs: over rows, a power of two.
-        span: rows of a program.
-        step: rows that a program loads at once.
-    """
-
-    rows: int
-    channels: int
-    programs: int
-    span: int
-    step: int
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Programs over rows and over blocks of channels."""
-        return self.programs, self.channels // BLOCK_CHANNELS
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """The sizes that every kernel takes."""
-        return self.rows, self.channels, self.span
-
-    @property
-    def constants(self) -> dict[str, int]:
-        """The constants that every kernel is compiled for."""
-        return {"ROWS": self.step, "COLS": BLOCK_CHANNELS, "num_warps": self.step // 16}
-
-
-@lru_cache(maxsize=256)
-def tile(rows: int, channels: int) -> Tiling:
-    """Divide rows so that about 256 programs have work."""
-    blocks = channels // BLOCK_CHANNELS
-    step = 128 if rows * blocks >= 128 * 256 else 64 if rows * blocks >= 64 * 256 else 32
-    steps = -(-rows // step)
-    programs = min(_MAX_PROGRAMS, 1 << (steps - 1).bit_length())
-    return Tiling(rows, channels, programs, -(-steps // programs) * step, step)
-
-
 class FusedNorm(torch.autograd.Function):
-    """The four training kernels as one differentiable function."""
+    """The training kernels as one differentiable function."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, residual: Tensor | None, weight: Tensor, bias: Tensor,
                 mean: Tensor, var: Tensor, relu: bool) -> Tensor:  # fmt: skip
         """Normalise by batch statistics and update the running ones."""
-        from everlearn.nets.layers import norm_kernel as kernel
-
         tiling = tile(x.numel() // x.shape[1], x.shape[1])
-        out = torch.empty_like(x)
-        partial_sums = torch.empty((tiling.programs, 2, tiling.channels), device=x.device)
-        stats = torch.empty((2, tiling.channels), device=x.device)
-        kernel.sums_kernel[tiling.grid](x, partial_sums, *tiling.sizes, **tiling.constants)
-        kernel.normalize_kernel[tiling.grid](
-            x, residual, weight, bias, partial_sums, out, stats, mean, var, *tiling.sizes, EPS,
-            MOMENTUM, P=tiling.programs, ADD=residual is not None, RELU=relu, **tiling.constants,
-        )  # fmt: skip
-        ctx.save_for_backward(x, out, weight, stats)
+        out, stats = normalize(x, residual, weight, bias, mean, var, relu, tiling)
         ctx.relu = relu
         ctx.add = residual is not None
+        # The backward pass needs the output only where the ReLU's sign cannot be computed from x.
+        ctx.save_for_backward(x, out if ctx.add and relu else None, weight, bias, stats)
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
         """Return the gradients of x, residual, weight and bias."""
-        from everlearn.nets.layers import norm_kernel as kernel
-
-        x, out, weight, stats = ctx.saved_tensors
+        x, out, weight, bias, stats = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)
         tiling = tile(x.numel() // x.shape[1], x.shape[1])
-        partial_sums = torch.empty((tiling.programs, 2, tiling.channels), device=x.device)
-        x_gradient = torch.empty_like(x)
-        residual_gradient = torch.empty_like(x) if ctx.add else None
-        weight_gradient = torch.empty_like(weight)
-        bias_gradient = torch.empty_like(weight)
-        kernel.gradient_sums_kernel[tiling.grid](
-            gradient, x, out, stats, partial_sums, *tiling.sizes, RELU=ctx.relu, **tiling.constants
-        )
-        kernel.gradient_kernel[tiling.grid](
-            gradient, x, out, weight, stats, partial_sums, x_gradient, residual_gradient,
-            weight_gradient, bias_gradient, *tiling.sizes,
-            P=tiling.programs, ADD=ctx.add, RELU=ctx.relu, **tiling.constants,
-        )  # fmt: skip
-        return x_gradient, residual_gradient, weight_gradient, bias_gradient, None, None, None
+        gradients = norm_gradients(gradient, x, out, weight, bias, stats, ctx.add, ctx.relu, tiling)
+        return *gradients, None, None, None
+
+
+def normalize(x: Tensor, residual: Tensor | None, weight: Tensor, bias: Tensor, mean: Tensor,
+              var: Tensor, relu: bool, tiling: Tiling) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the output and the batch's mean and 1 / std (2, C); update the running statistics."""
+    from everlearn.nets.layers import norm_kernel as kernel
+
+    out = torch.empty_like(x)
+    partial_sums = torch.empty((tiling.programs, 2, tiling.channels), device=x.device)
+    stats = torch.empty((2, tiling.channels), device=x.device)
+    kernel.sums_kernel[tiling.grid](x, partial_sums, *tiling.sizes, **tiling.constants)
+    kernel.normalize_kernel[tiling.grid](
+        x, residual, weight, bias, partial_sums, out, stats, mean, var, *tiling.sizes, EPS,
+        MOMENTUM, P=tiling.programs, ADD=residual is not None, RELU=relu, **tiling.constants,
+    )  # fmt: skip
+    return out, stats
+
+
+def norm_gradients(
+    gradient: Tensor, x: Tensor, out: Tensor | None, weight: Tensor, bias: Tensor, stats: Tensor,
+    add: bool, relu: bool, tiling: Tiling,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
+    """Return the gradients of x, residual, weight and bias."""
+    from everlearn.nets.layers import norm_kernel as kernel
+
+    partial_sums = torch.empty((tiling.programs, 2, tiling.channels), device=x.device)
+    x_gradient = torch.empty_like(x)
+    weight_gradient = torch.empty_like(weight)
+    bias_gradient = torch.empty_like(weight)
+    # Without a ReLU after it, the addition passes its gradient on as it is.
+    masked = torch.empty_like(x) if add and relu else None
+    residual_gradient = (masked if relu else gradient) if add else None
+    kernel.gradient_sums_kernel[tiling.grid](
+        gradient, x, out, weight, bias, stats, masked, partial_sums, *tiling.sizes,
+        ADD=add and relu, RELU=relu, **tiling.constants,
+    )  # fmt: skip
+    # A gradient that the first kernel masked and wrote is read by the second as it is.
+    kernel.gradient_kernel[tiling.grid](
+        gradient if masked is None else masked, x, weight, bias, stats, partial_sums, x_gradient,
+        weight_gradient, bias_gradient, *tiling.sizes,
+        P=tiling.programs, RELU=relu and not add, **tiling.constants,
+    )  # fmt: skip
+    return x_gradient, residual_gradient, weight_gradient, bias_gradient

@@ -15,14 +15,17 @@ import triton.language as tl
 
 
 @triton.jit
-def sums_kernel(x, partial_sums, M, C, SPAN, ROWS: tl.constexpr, COLS: tl.constexpr):
+def sums_kernel(
+    x, partial_sums, M, C, SPAN, ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr
+):
     """Write sum x and sum x^2 over this program's rows to partial_sums (P, 2, C)."""
     program = tl.program_id(0)
     cols = tl.program_id(1) * COLS + tl.arange(0, COLS)
     # One float32 accumulator per loaded element, reduced once at the end: bfloat16 would lose small terms.
     sum_x = tl.zeros((ROWS, COLS), tl.float32)
     sum_xx = tl.zeros((ROWS, COLS), tl.float32)
-    for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
+    first = program * SPAN
+    for start in tl.range(first, min(first + SPAN, M), ROWS, num_stages=STAGES):
         rows = start + tl.arange(0, ROWS)
         offsets = rows[:, None] * C + cols[None, :]
         # Rows beyond M are read as 0, which adds nothing to either sum.
@@ -34,20 +37,28 @@ def sums_kernel(x, partial_sums, M, C, SPAN, ROWS: tl.constexpr, COLS: tl.conste
 
 
 @triton.jit
+def add_parts(partial_sums, cols, C, P: tl.constexpr):
+    """Add up partial sums (P, 2, C) in the same order in every program: cheaper than a third kernel."""
+    parts = tl.arange(0, P)[:, None] * 2 * C + cols[None, :]
+    first = tl.load(partial_sums + parts)
+    second = tl.load(partial_sums + parts + C)
+    return tl.sum(first, axis=0), tl.sum(second, axis=0)
+
+
+@triton.jit
 def normalize_kernel(
     x, residual, weight, bias, partial_sums, out, stats, running_mean, running_var, M, C, SPAN, eps,
     momentum,
-    P: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, ADD: tl.constexpr, RELU: tl.constexpr,
+    P: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr, ADD: tl.constexpr,
+    RELU: tl.constexpr,
 ):  # fmt: skip
     """out = relu(weight (x - mean) / sqrt(var + eps) + bias + residual); save stats (2, C) for backward."""
     program = tl.program_id(0)
     cols = tl.program_id(1) * COLS + tl.arange(0, COLS)
-    # Every program adds up the P partial sums itself, in the same order: cheaper than a third kernel.
-    parts = tl.arange(0, P)[:, None] * 2 * C + cols[None, :]
-    mean = tl.sum(tl.load(partial_sums + parts), axis=0) / M
-    mean_square = tl.sum(tl.load(partial_sums + parts + C), axis=0) / M
+    sum_x, sum_xx = add_parts(partial_sums, cols, C, P)
+    mean = sum_x / M
     # var = E[x^2] - E[x]^2 can round to below 0 where x hardly varies.
-    var = tl.maximum(mean_square - mean * mean, 0.0)
+    var = tl.maximum(sum_xx / M - mean * mean, 0.0)
     inverse_std = 1.0 / tl.sqrt(var + eps)
     # One multiplication and one addition per element: x * scale + shift.
     scale = tl.load(weight + cols) * inverse_std
@@ -61,7 +72,8 @@ def normalize_kernel(
         old = tl.load(running_var + cols)
         # As torch does: the running variance is the unbiased one, the normalisation uses the biased one.
         tl.store(running_var + cols, old + momentum * (var * (M / (M - 1.0)) - old))
-    for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
+    first = program * SPAN
+    for start in tl.range(first, min(first + SPAN, M), ROWS, num_stages=STAGES):
         rows = start + tl.arange(0, ROWS)
         offsets = rows[:, None] * C + cols[None, :]
         inside = rows[:, None] < M
@@ -124,28 +136,37 @@ def instance_norm_kernel(
 
 @triton.jit
 def gradient_sums_kernel(
-    gradient, x, out, stats, partial_sums, M, C, SPAN,
-    ROWS: tl.constexpr, COLS: tl.constexpr, RELU: tl.constexpr,
+    gradient, x, out, weight, bias, stats, masked_gradient, partial_sums, M, C, SPAN,
+    ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr, ADD: tl.constexpr,
+    RELU: tl.constexpr,
 ):  # fmt: skip
     """Write sum g and sum g x_hat to partial_sums (P, 2, C); g is the gradient where the ReLU let it pass.
 
-    These are the gradients of bias and weight, and both appear in the gradient of x.
+    These are the gradients of bias and weight, and both appear in the gradient of x. Where a residual was
+    added before a ReLU (ADD), g is also written: it is the gradient of the residual.
     """
     program = tl.program_id(0)
     cols = tl.program_id(1) * COLS + tl.arange(0, COLS)
     mean = tl.load(stats + cols)
     inverse_std = tl.load(stats + C + cols)
+    scale = tl.load(weight + cols) * inverse_std
+    shift = tl.load(bias + cols) - mean * scale
     sum_g = tl.zeros((ROWS, COLS), tl.float32)
     sum_gd = tl.zeros((ROWS, COLS), tl.float32)
-    for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
+    first = program * SPAN
+    for start in tl.range(first, min(first + SPAN, M), ROWS, num_stages=STAGES):
         rows = start + tl.arange(0, ROWS)
         offsets = rows[:, None] * C + cols[None, :]
         inside = rows[:, None] < M
-        g = tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
+        g = tl.load(gradient + offsets, mask=inside, other=0.0)
         value = tl.load(x + offsets, mask=inside, other=0.0).to(tl.float32)
-        # The output itself tells where the ReLU was open: no mask needs to be stored.
-        if RELU:
+        if ADD:
+            # With a residual, the output itself tells where the ReLU was open.
             g = tl.where(tl.load(out + offsets, mask=inside, other=0.0) > 0, g, 0.0)
+            tl.store(masked_gradient + offsets, g, mask=inside)
+        elif RELU:
+            g = mask_gradient(g, value, scale, shift)
+        g = g.to(tl.float32)
         sum_g += g
         sum_gd += g * (value - mean[None, :])
     tl.store(partial_sums + program * 2 * C + cols, tl.sum(sum_g, axis=0))
@@ -154,40 +175,45 @@ def gradient_sums_kernel(
 
 
 @triton.jit
+def mask_gradient(g, value, scale, shift):
+    """Return the gradient where the ReLU was open: its sign follows from x, so that no output is read."""
+    return tl.where(value * scale[None, :] + shift[None, :] > 0, g, 0.0)
+
+
+@triton.jit
 def gradient_kernel(
-    gradient, x, out, weight, stats, partial_sums, x_gradient, residual_gradient, weight_gradient,
-    bias_gradient, M, C, SPAN,
-    P: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, ADD: tl.constexpr, RELU: tl.constexpr,
+    gradient, x, weight, bias, stats, partial_sums, x_gradient, weight_gradient, bias_gradient,
+    M, C, SPAN,
+    P: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, STAGES: tl.constexpr,
+    RELU: tl.constexpr,
 ):  # fmt: skip
-    """Write the gradients of x, residual, weight and bias.
+    """Write the gradients of x, weight and bias.
 
     dx = weight / std * (g - (sum g + x_hat sum(g x_hat)) / M), as batch statistics depend on every x.
     """
     program = tl.program_id(0)
     cols = tl.program_id(1) * COLS + tl.arange(0, COLS)
-    parts = tl.arange(0, P)[:, None] * 2 * C + cols[None, :]
-    sum_g = tl.sum(tl.load(partial_sums + parts), axis=0)
-    sum_gx = tl.sum(tl.load(partial_sums + parts + C), axis=0)
+    sum_g, sum_gx = add_parts(partial_sums, cols, C, P)
     mean = tl.load(stats + cols)
     inverse_std = tl.load(stats + C + cols)
     scale = tl.load(weight + cols) * inverse_std
+    shift = tl.load(bias + cols) - mean * scale
+    # dx = scale g + slope (x - mean) + offset: no division per element.
+    slope = -scale * inverse_std * sum_gx / M
+    offset = -scale * sum_g / M
     # All programs of a block of columns have the same sums; one writes them.
     if program == 0:
         tl.store(bias_gradient + cols, sum_g)
         tl.store(weight_gradient + cols, sum_gx)
-    for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
+    first = program * SPAN
+    for start in tl.range(first, min(first + SPAN, M), ROWS, num_stages=STAGES):
         rows = start + tl.arange(0, ROWS)
         offsets = rows[:, None] * C + cols[None, :]
         inside = rows[:, None] < M
-        g = tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
+        g = tl.load(gradient + offsets, mask=inside, other=0.0)
         value = tl.load(x + offsets, mask=inside, other=0.0).to(tl.float32)
         if RELU:
-            g = tl.where(tl.load(out + offsets, mask=inside, other=0.0) > 0, g, 0.0)
-        # The residual was added after the normalisation, so its gradient is g itself.
-        if ADD:
-            tl.store(
-                residual_gradient + offsets, g.to(residual_gradient.dtype.element_ty), mask=inside
-            )
-        x_hat = (value - mean[None, :]) * inverse_std[None, :]
-        value = scale[None, :] * (g - (sum_g[None, :] + x_hat * sum_gx[None, :]) / M)
+            g = mask_gradient(g, value, scale, shift)
+        value = slope[None, :] * (value - mean[None, :]) + offset[None, :]
+        value += scale[None, :] * g.to(tl.float32)
         tl.store(x_gradient + offsets, value.to(x_gradient.dtype.element_ty), mask=inside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,25 @@ _WIDTH = 64
 _PROGRAMS = 256
 _SMALL_STEP = 32  # rows that a program loads at once
 _LARGE_STEP = 128
+
+
+class GradientTiling(NamedTuple):
+    """How the windows of the pool are divided among the programs of the filters' gradient.
+
+    Attributes:
+        programs: over windows; their partial gradients are added up afterwards.
+        step: windows that a program loads at once, four pixels each.
+        warps: of 32 threads, per program.
+        stages: steps that are loaded ahead, plus one.
+    """
+
+    programs: int = 256
+    step: int = 16
+    warps: int = 4
+    stages: int = 3
+
+
+_GRADIENT_TILING = GradientTiling()
 
 
 class Stem(nn.Module):
@@ -71,12 +90,13 @@ class FusedStem(torch.autograd.Function):
         )
         out = images.new_empty((len(images), side // 2, side // 2, _WIDTH))
         argmax = torch.empty(out.shape, dtype=torch.int8, device=x.device)
+        winners = torch.empty_like(out)
         pooled_rows = rows // 4
         kernel.pool_kernel[(-(-pooled_rows // _SMALL_STEP),)](
-            x, weight, bias, stats, out, argmax, pooled_rows, side,
+            x, weight, bias, stats, out, argmax, winners, pooled_rows, side,
             ROWS=_SMALL_STEP, COLS=_WIDTH, num_warps=8,
         )  # fmt: skip
-        ctx.save_for_backward(images, x, argmax, weight, stats)
+        ctx.save_for_backward(images, x, argmax, winners, weight, stats)
         ctx.shape = conv_weight.shape
         return out.permute(0, 3, 1, 2)
 
@@ -85,30 +105,41 @@ class FusedStem(torch.autograd.Function):
         """Return the gradients of the convolution's weight and of the normalisation's weight and bias."""
         from everlearn.nets.layers import stem_kernel as kernel
 
-        images, x, argmax, weight, stats = ctx.saved_tensors
+        images, x, argmax, winners, weight, stats = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)
-        side = images.shape[2] // 2
-        rows = len(x)
-        taps = ctx.shape[1] * 49
+        pooled_rows = len(x) // 4
         partial_sums = torch.empty((_PROGRAMS, 2, _WIDTH), device=x.device)
         kernel.pool_sums_kernel[(_PROGRAMS,)](
-            gradient, x, argmax, stats, partial_sums, rows // 4, side,
-            _span(rows // 4, _SMALL_STEP), ROWS=_SMALL_STEP, COLS=_WIDTH, num_warps=8,
+            gradient, winners, argmax, stats, partial_sums, pooled_rows,
+            _span(pooled_rows, _SMALL_STEP), ROWS=_SMALL_STEP, COLS=_WIDTH, num_warps=8,
         )  # fmt: skip
         sums = partial_sums.sum(0)
-        padded = _pad(taps)
-        partial_gradients = torch.empty((_PROGRAMS, padded, _WIDTH), device=x.device)
-        kernel.weight_gradient_kernel[(_PROGRAMS, padded // 64)](
-            gradient, x, argmax, images, weight, stats, sums, partial_gradients, rows, taps,
-            2 * side, side, _span(rows, _SMALL_STEP), KP=padded, ROWS=_SMALL_STEP, COLS=_WIDTH,
-        )  # fmt: skip
-        conv_gradient = partial_gradients.sum(0)[:taps].t().reshape(ctx.shape).to(images.dtype)
-        return None, conv_gradient, sums[1], sums[0], None, None
+        conv_gradient = filter_gradient(gradient, x, argmax, images, weight, stats, sums)
+        return None, conv_gradient.reshape(ctx.shape), sums[1], sums[0], None, None
 
 
-def _span(rows: int, step: int) -> int:
+def filter_gradient(
+    gradient: Tensor, x: Tensor, argmax: Tensor, images: Tensor, weight: Tensor, stats: Tensor,
+    sums: Tensor, tiling: GradientTiling = _GRADIENT_TILING,
+) -> Tensor:  # fmt: skip
+    """Return the gradient of the convolution's filters (64, 49 C)."""
+    from everlearn.nets.layers import stem_kernel as kernel
+
+    pooled_rows = len(x) // 4
+    taps = images.shape[1] * 49
+    padded = _pad(taps)
+    partial_gradients = torch.empty((tiling.programs, padded, _WIDTH), device=x.device)
+    kernel.weight_gradient_kernel[(tiling.programs, padded // 64)](
+        gradient, x, argmax, images, weight, stats, sums, partial_gradients, pooled_rows, taps,
+        images.shape[2], images.shape[2] // 2, _span(pooled_rows, tiling.step, tiling.programs),
+        KP=padded, ROWS=tiling.step, COLS=_WIDTH, num_warps=tiling.warps, num_stages=tiling.stages,
+    )  # fmt: skip
+    return partial_gradients.sum(0)[:taps].t().to(images.dtype)
+
+
+def _span(rows: int, step: int, programs: int = _PROGRAMS) -> int:
     """Rows of a program, a multiple of its step."""
-    return -(-rows // (_PROGRAMS * step)) * step
+    return -(-rows // (programs * step)) * step
 
 
 def _pad(taps: int) -> int:

@@ -19,16 +19,15 @@ import triton.language as tl
 
 
 @triton.jit
-def gather(images, pixels, taps, M, K, S, H):
-    """Patches (pixels, taps): the input that tap (c, dy, dx) of the 7 x 7 window reads at output pixels."""
-    b, y, x = pixels // (H * H), (pixels // H) % H, pixels % H
+def gather(images, b, y, x, is_pixel, taps, K, S):
+    """Patches (pixels, taps): the input that tap (c, dy, dx) of the window reads at pixel (b, y, x)."""
     c, dy, dx = taps // 49, (taps // 7) % 7, taps % 7
     # Stride 2 and padding 3: output pixel y reads input rows 2 y - 3 .. 2 y + 3.
     row = 2 * y[:, None] + dy[None, :] - 3
     col = 2 * x[:, None] + dx[None, :] - 3
-    # Zeros stand for the padding, for pixels beyond the last and for taps that only fill up a block.
+    # Zeros stand for the padding, for pixels that are none and for taps that only fill up a block.
     inside = (row >= 0) & (row < S) & (col >= 0) & (col < S)
-    inside = inside & (pixels[:, None] < M) & (taps[None, :] < K)
+    inside = inside & is_pixel[:, None] & (taps[None, :] < K)
     plane = b[:, None] * (K // 49) + c[None, :]
     return tl.load(images + (plane * S + row) * S + col, mask=inside, other=0.0)
 
@@ -45,11 +44,12 @@ def convolve_kernel(
     sum_xx = tl.zeros((COLS,), tl.float32)
     for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
         pixels = start + tl.arange(0, ROWS)
+        b, y, z = pixels // (H * H), (pixels // H) % H, pixels % H
         # out = patches (ROWS, K) @ filters^T (K, 64), 64 taps at a time, accumulated in float32.
         total = tl.zeros((ROWS, COLS), tl.float32)
         for k in range(0, KP, 64):
             taps = k + tl.arange(0, 64)
-            patches = gather(images, pixels, taps, M, K, S, H)
+            patches = gather(images, b, y, z, pixels < M, taps, K, S)
             offsets = cols[None, :] * K + taps[:, None]
             block = tl.load(filters + offsets, mask=taps[:, None] < K, other=0.0)
             total = tl.dot(patches, block, total)
@@ -92,8 +92,13 @@ def stats_kernel(
 
 
 @triton.jit
-def pool_kernel(x, weight, bias, stats, out, argmax, N, H, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """Normalise, apply ReLU and max-pool 3 x 3; argmax: the tap (0 .. 8), or 9 where all are cut."""
+def pool_kernel(
+    x, weight, bias, stats, out, argmax, winners, N, H, ROWS: tl.constexpr, COLS: tl.constexpr
+):
+    """Normalise, apply ReLU and max-pool 3 x 3; argmax: the tap (0 .. 8), or 9 where all are cut.
+
+    The x of each maximum is kept as well, so that the backward pass need not look it up.
+    """
     Q = H // 2
     pixels = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     cols = tl.arange(0, COLS)
@@ -104,30 +109,32 @@ def pool_kernel(x, weight, bias, stats, out, argmax, N, H, ROWS: tl.constexpr, C
     # before they are compared.
     best = tl.zeros((ROWS, COLS), tl.float32)
     which = tl.full((ROWS, COLS), 9, tl.int32)
+    winner = tl.zeros((ROWS, COLS), x.dtype.element_ty)
     for tap in tl.static_range(9):
         row, col = 2 * y + tap // 3 - 1, 2 * z + tap % 3 - 1
         inside = (row >= 0) & (row < H) & (col >= 0) & (col < H) & (pixels < N)
         offsets = ((b * H + row) * H + col)[:, None] * COLS + cols[None, :]
-        value = tl.load(x + offsets, mask=inside[:, None], other=0.0).to(tl.float32)
-        value = value * scale[None, :] + shift[None, :]
+        loaded = tl.load(x + offsets, mask=inside[:, None], other=0.0)
+        value = loaded.to(tl.float32) * scale[None, :] + shift[None, :]
         # Padding must not win: a loaded 0 becomes `shift`, which may be above all real values.
         better = (value > best) & inside[:, None]
         best = tl.where(better, value, best)
         which = tl.where(better, tap, which)
+        winner = tl.where(better, loaded, winner)
     offsets = pixels[:, None] * COLS + cols[None, :]
     tl.store(out + offsets, best.to(out.dtype.element_ty), mask=pixels[:, None] < N)
     tl.store(argmax + offsets, which.to(tl.int8), mask=pixels[:, None] < N)
+    tl.store(winners + offsets, winner, mask=pixels[:, None] < N)
 
 
 @triton.jit
 def pool_sums_kernel(
-    gradient, x, argmax, stats, partial_sums, N, H, SPAN, ROWS: tl.constexpr, COLS: tl.constexpr
+    gradient, winners, argmax, stats, partial_sums, N, SPAN, ROWS: tl.constexpr, COLS: tl.constexpr
 ):
     """Write sum g and sum g x_hat (P, 2, 64), where g reaches the pixel that each pooled maximum came from.
 
     Summed over the pooled pixels: each has one source, so that no gradient needs to be scattered first.
     """
-    Q = H // 2
     program = tl.program_id(0)
     cols = tl.arange(0, COLS)
     mean = tl.load(stats + cols)
@@ -137,14 +144,12 @@ def pool_sums_kernel(
     for start in range(program * SPAN, min((program + 1) * SPAN, N), ROWS):
         pixels = start + tl.arange(0, ROWS)
         offsets = pixels[:, None] * COLS + cols[None, :]
-        tap = tl.load(argmax + offsets, mask=pixels[:, None] < N, other=9).to(tl.int32)
-        g = tl.load(gradient + offsets, mask=tap < 9, other=0.0).to(tl.float32)
-        b, y, z = pixels // (Q * Q), (pixels // Q) % Q, pixels % Q
-        # As in the pool, tap 3 dy + dx of pooled pixel (y, z) is pixel (2 y + dy - 1, 2 z + dx - 1).
-        row, col = 2 * y[:, None] + tap // 3 - 1, 2 * z[:, None] + tap % 3 - 1
-        source = ((b[:, None] * H + row) * H + col) * COLS + cols[None, :]
-        # Tap 9 has no source, and its address may lie outside of x: both loads are masked.
-        value = tl.load(x + source, mask=tap < 9, other=0.0).to(tl.float32)
+        inside = pixels[:, None] < N
+        tap = tl.load(argmax + offsets, mask=inside, other=9)
+        g = tl.load(gradient + offsets, mask=inside, other=0.0).to(tl.float32)
+        value = tl.load(winners + offsets, mask=inside, other=0.0).to(tl.float32)
+        # Selected after the load: a load with a mask per element would be one instruction per element.
+        g = tl.where(tap < 9, g, 0.0)
         sum_g += g
         sum_gd += g * (value - mean[None, :])
     tl.store(partial_sums + program * 2 * COLS + cols, tl.sum(sum_g, axis=0))
@@ -153,13 +158,13 @@ def pool_sums_kernel(
 
 @triton.jit
 def weight_gradient_kernel(
-    gradient, x, argmax, images, weight, stats, sums, partial_gradients, M, K, S, H, SPAN,
+    gradient, x, argmax, images, weight, stats, sums, partial_gradients, N, K, S, H, SPAN,
     KP: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
 ):  # fmt: skip
     """Write this program's part of the gradient of the filters to partial_gradients (P, KP, 64).
 
     It is patches^T (taps, pixels) @ dx (pixels, 64), where dx = weight / std * (g - (sum g + x_hat
-    sum(g x_hat)) / M) is the gradient of the convolution's output.
+    sum(g x_hat)) / M) is the gradient of the convolution's output, of M = 4 N pixels.
     """
     Q = H // 2
     program = tl.program_id(0)
@@ -168,33 +173,62 @@ def weight_gradient_kernel(
     mean = tl.load(stats + cols)
     inverse_std = tl.load(stats + COLS + cols)
     scale = tl.load(weight + cols) * inverse_std
-    sum_g = tl.load(sums + cols)
-    sum_gx = tl.load(sums + COLS + cols)
+    # dx = scale g + slope (x - mean) + offset: no division per element.
+    slope = -scale * inverse_std * tl.load(sums + COLS + cols) / (4 * N)
+    offset = -scale * tl.load(sums + cols) / (4 * N)
     total = tl.zeros((64, COLS), tl.float32)
-    for start in range(program * SPAN, min((program + 1) * SPAN, M), ROWS):
-        pixels = start + tl.arange(0, ROWS)
-        b, y, z = pixels // (H * H), (pixels // H) % H, pixels % H
-        # The pool's backward pass, gathered instead of scattered: up to four windows overlap at a pixel,
-        # and each gives its gradient where its argmax is this pixel.
-        g = tl.zeros((ROWS, COLS), tl.float32)
-        for corner in tl.static_range(4):
-            # Windows that contain row y: y // 2, and y // 2 + 1 where y is odd; the same for columns.
-            row, col = y // 2 + corner // 2, z // 2 + corner % 2
-            down, right = y + 1 - 2 * row, z + 1 - 2 * col
-            tap = down * 3 + right
-            valid = (down >= 0) & (right >= 0) & (row < Q) & (col < Q) & (pixels < M)
-            offsets = ((b * Q + row) * Q + col)[:, None] * COLS + cols[None, :]
-            found = tl.load(argmax + offsets, mask=valid[:, None], other=9).to(tl.int32)
-            is_source = found == tap[:, None]
-            g += tl.load(gradient + offsets, mask=valid[:, None] & is_source, other=0.0).to(
-                tl.float32
-            )
-        offsets = pixels[:, None] * COLS + cols[None, :]
-        value = tl.load(x + offsets, mask=pixels[:, None] < M, other=0.0).to(tl.float32)
-        x_hat = (value - mean[None, :]) * inverse_std[None, :]
-        value = scale[None, :] * (g - (sum_g[None, :] + x_hat * sum_gx[None, :]) / M)
-        # Beyond the last pixel x_hat is not 0; it must not reach the product.
-        value = tl.where(pixels[:, None] < M, value, 0.0).to(x.dtype.element_ty)
-        patches = gather(images, pixels, taps, M, K, S, H)
-        total = tl.dot(tl.trans(patches), value, total)
+    for start in range(program * SPAN, min((program + 1) * SPAN, N), ROWS):
+        # A window (i, j) of the pool has its middle at pixel (2 i, 2 j). The four pixels (2 i, 2 j) ..
+        # (2 i + 1, 2 j + 1) are in no windows but this one and the next to the right, below and diagonally
+        # below. Each window is read once for the four of them.
+        windows = start + tl.arange(0, ROWS)
+        b, i, j = windows // (Q * Q), (windows // Q) % Q, windows % Q
+        inside = windows < N
+        here, here_g = load_window(gradient, argmax, windows, inside, cols, COLS)
+        has_right = inside & (j + 1 < Q)
+        right, right_g = load_window(gradient, argmax, windows + 1, has_right, cols, COLS)
+        has_below = inside & (i + 1 < Q)
+        below, below_g = load_window(gradient, argmax, windows + Q, has_below, cols, COLS)
+        last, last_g = load_window(
+            gradient, argmax, windows + Q + 1, has_right & has_below, cols, COLS
+        )
+        for pixel in tl.static_range(4):
+            g = add_windows(
+                here, right, below, last, here_g, right_g, below_g, last_g,
+                DOWN=pixel // 2, ACROSS=pixel % 2,
+            )  # fmt: skip
+            y, z = 2 * i + pixel // 2, 2 * j + pixel % 2
+            offsets = ((b * H + y) * H + z)[:, None] * COLS + cols[None, :]
+            value = tl.load(x + offsets, mask=inside[:, None], other=0.0).to(tl.float32)
+            value = slope[None, :] * (value - mean[None, :]) + offset[None, :] + scale[None, :] * g
+            # Beyond the last pixel dx is not 0, but the patch is: nothing is added.
+            patches = gather(images, b, y, z, inside, taps, K, S)
+            total = tl.dot(tl.trans(patches), value.to(x.dtype.element_ty), total)
     tl.store(partial_gradients + (program * KP + taps[:, None]) * COLS + cols[None, :], total)
+
+
+@triton.jit
+def load_window(gradient, argmax, windows, inside, cols, COLS: tl.constexpr):
+    """Load argmax and gradient of windows; outside of the pool an argmax of 9, which is no tap."""
+    offsets = windows[:, None] * COLS + cols[None, :]
+    tap = tl.load(argmax + offsets, mask=inside[:, None], other=9)
+    return tap, tl.load(gradient + offsets, mask=inside[:, None], other=0.0)
+
+
+@triton.jit
+def add_windows(
+    here, right, below, last, here_g, right_g, below_g, last_g,
+    DOWN: tl.constexpr, ACROSS: tl.constexpr,
+):  # fmt: skip
+    """The pool's backward pass at pixel (2 i + DOWN, 2 j + ACROSS): windows give to their argmax alone."""
+    # The pixel's tap in window (i, j). In the window to the right it lies two columns of taps before, in
+    # the window below two rows of three.
+    TAP: tl.constexpr = 3 * (DOWN + 1) + ACROSS + 1
+    g = tl.where(here == TAP, here_g, 0.0).to(tl.float32)
+    if ACROSS:
+        g += tl.where(right == TAP - 2, right_g, 0.0).to(tl.float32)
+    if DOWN:
+        g += tl.where(below == TAP - 6, below_g, 0.0).to(tl.float32)
+    if DOWN and ACROSS:
+        g += tl.where(last == TAP - 8, last_g, 0.0).to(tl.float32)
+    return g

@@ -135,4 +135,5 @@ def _final_cells(group: Group) -> list[str]:
         # A mean over tasks of different sizes need not equal the pooled fraction.
         low = min(mean, *group.values("accuracy_low").values())
         high = max(mean, *group.values("accuracy_high").values())
-    return [numbers.fraction(mean), f"{numbers.fraction(low)} to {numbers.fraction(high)}"]
+    ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
+    return [numbers.fraction(mean), " to ".join(ends)]

@@ -27,10 +27,10 @@ from everlearn.nets.vit.weights import save_vit
 from everlearn.render.affine import similarity_maps, transform_images
 from everlearn.stream import Task
 from everlearn.stream.datasets import ArrayStream
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.device import gpu_name
 from everlearn.training.optimizer_step import optimizer_step, training_state
-from everlearn.training.optimizers import adam
 from everlearn.training.pretraining.schedule import Score, TrainingProgress, take_steps
 from everlearn.training.pretraining.settings import Settings
 
@@ -59,7 +59,7 @@ class Pretraining:
             self.vit = ViT(config)
             net = nn.Sequential(self.vit, Head(config.width, CLASSES * len(DATA)))
         self.net = to_device(net, device)
-        self.optimizer = adam(self.net.parameters(), settings.learning_rate)
+        self.optimizer = Adam(self.net.parameters(), settings.learning_rate)
         self._step = CapturedStep(self._train_step, training_state(self.net, self.optimizer))
         self.done = 0
 

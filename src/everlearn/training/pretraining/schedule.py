@@ -8,9 +8,9 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
-from torch.optim import Optimizer
 
 from everlearn.training.optimizer_step import set_learning_rate
+from everlearn.training.optimizers import Optimizer
 
 UNTIMED = 10  # first steps, in which kernels are compiled
 TIMED = 10  # steps after those, which measure the speed

@@ -30,10 +30,10 @@ from everlearn.render.canvas import Canvas
 from everlearn.shapes import outlines
 from everlearn.stream import Split
 from everlearn.stream.sprites.images import SpriteImages
+from everlearn.training.adam import Adam
 from everlearn.training.captured_step import CapturedStep
 from everlearn.training.device import gpu_name
 from everlearn.training.optimizer_step import optimizer_step, training_state
-from everlearn.training.optimizers import adam
 from everlearn.training.pretraining.schedule import Score, TrainingProgress, take_steps
 from everlearn.training.pretraining.settings import ShapeSettings
 
@@ -79,7 +79,7 @@ class ShapePretraining:
         with seeded(settings.seed):
             net = ExtractorWithHead(self.extractor, outputs)
         self.net = to_device(net, device)
-        self.optimizer = adam(self.net.parameters(), settings.learning_rate, settings.weight_decay)
+        self.optimizer = Adam(self.net.parameters(), settings.learning_rate, settings.weight_decay)
         self._step = CapturedStep(self._train_step, training_state(self.net, self.optimizer))
         self.done = 0
 

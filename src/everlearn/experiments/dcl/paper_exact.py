@@ -1,0 +1,118 @@
+"""DCL and DCL+ on the paper's own images: hard edges, three channels, more pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from everlearn.experiments.dcl.fig9_open_set import PUBLISHED_AREA
+from everlearn.experiments.dcl.table1_one_shot import PUBLISHED, one_shot_table, scores_by_seed
+from everlearn.experiments.framework.groups import (
+    accuracy_figures,
+    final_accuracy,
+    format_number,
+    summary_cell,
+)
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS, once
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.verdicts import compare_number
+from everlearn.render.canvas import Canvas
+from everlearn.report import Group, Table
+from everlearn.report.experiment import ExperimentResult
+from everlearn.report.tables.numbers import MISSING
+from everlearn.report.verdict import Verdict
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "The paper's images"
+SOURCE = "Table 1 and Figure 9"
+CLAIM = (
+    "On images as the original package draws them, new shapes are recognised as well as published."
+)
+_CLASSES = 1000  # the hardest of the published one-shot tests
+_AREA = "open_set_paper_area"
+_WHY = {
+    "dcl": "the paper's method and images",
+    "dcl-plus": "ours, with exemplar replay, weight averaging and fitted maps, on the paper's images",
+}
+
+
+def _exact(trial: Trial, size: int) -> Trial:
+    """Return a trial on images as the original package draws them, of so many pixels."""
+    canvas = Canvas(size=size, channels=3, parity=True)
+    return once(trial)._replace(
+        name=f"{trial.name}-exact-{size}",
+        label=f"{trial.label}, {size} pixels",
+        stream={"canvas": canvas},
+    )
+
+
+def _trials(*sizes: int) -> tuple[Trial, ...]:
+    return tuple(_exact(trial, size) for size in sizes for trial in (DCL_PLUS, DCL))
+
+
+SETTINGS = {
+    SMALL: Settings(_trials(16), {"tasks": 5}),
+    PAPER: Settings(_trials(128, 224), {"tasks": TABLE_TASKS}),
+}
+COST = {SMALL: "1 minute", PAPER: "about 1 hour (an estimate)"}
+_CAPTION = "Accuracy on all tasks so far, on images with hard edges."
+_AREA_NOTE = "Open set: the area under the published curve."
+
+
+def run(runner: Runner) -> None:
+    """Run all trials; one-shot and open-set evaluation are part of their plan."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Draw accuracy by tasks, and compare one-shot and open-set results with the published ones."""
+    settings = results.settings(SETTINGS)
+    tasks = settings.options["tasks"]
+    found = {group.label: group for group in results.groups(settings.trials, tasks)}
+    groups = list(found.values())
+    verdicts = [
+        verdict
+        for trial in settings.trials
+        for verdict in _verdicts(trial, found.get(trial.title), tasks)
+    ]
+    return ExperimentResult(
+        accuracy_figures(groups, "paper-exact", _CAPTION),
+        tables=[_table(groups, tasks)] if groups else [],
+        verdicts=verdicts,
+        runs=runs_of(groups),
+        missing=results.missing(settings.trials),
+    )
+
+
+def _verdicts(trial: Trial, group: Group | None, tasks: int) -> list[Verdict]:
+    """Compare the one-shot accuracies with the most classes, and the open-set area."""
+    scores = scores_by_seed(group, tasks) if group else {}
+    areas = group.values(_AREA) if group else {}
+    why = _WHY[trial.method]
+    statement = f"{trial.title}: {_CLASSES:,} new classes"
+    one_shot = [
+        compare_number(
+            f"{statement}, {mode}", row[_CLASSES], scores.get((mode, "grid", _CLASSES), {}), why
+        )
+        for mode, row in PUBLISHED.items()
+    ]
+    area = f"{trial.title}: area under the published curve"
+    return [*one_shot, compare_number(area, PUBLISHED_AREA, areas, why)]
+
+
+def _table(groups: list[Group], tasks: int) -> Table:
+    """Return the one-shot table with rows for the open set and for accuracy on all tasks."""
+    table = one_shot_table({group.label: scores_by_seed(group, tasks) for group in groups}, tasks)
+    areas = [summary_cell(group, _AREA, 4) for group in groups]
+    ends = [format_number(final_accuracy(group), 4) for group in groups]
+    rows = [
+        *([f"one shot, {name}", *cells] for name, *cells in table.rows),
+        ["open set, area", f"{PUBLISHED_AREA:.2f}", *areas],
+        ["accuracy on all tasks", MISSING, *ends],
+    ]
+    head = ["what", *table.head[1:]]
+    return table._replace(
+        title="New shapes", head=head, rows=rows, note=f"{table.note} {_AREA_NOTE}"
+    )

@@ -64,7 +64,7 @@ def main() -> None:
     origin = {
         "learner": options.learner,
         "trained_on": "hard" if stream.canvas.parity else "soft",
-        "tasks": learner.tasks,
+        "tasks": learner.average.tasks,
         "seed": stream.seed,
         "size": stream.canvas.size,
         **provenance(gpu_name()),

@@ -4,9 +4,10 @@
 
 JOBS is a file with one shell command a line; empty lines and lines with # are left out. Several processes
 share a GPU best through MPS, which is started for them. A command that succeeded is not run again when the
-same DIR is given; one that was stopped is, and `everlearn` resumes its run. The archive holds DIR without
-checkpoints and is renewed every ten seconds, so that a time limit loses little. The exit status is 1 if a
-command failed.
+same DIR is given; one that was stopped is, and `everlearn` resumes its run. One that failed is run once
+more after all others: the memory of the card may have been full. The archive holds DIR without checkpoints
+and is renewed every ten seconds, so that a time limit loses little. The exit status is 1 if a command
+failed twice.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Jobs:
         done = self.record.read_text().splitlines() if self.record.exists() else []
         self.waiting = [job for job in jobs if job not in done]
         self.running: dict[subprocess.Popen[bytes], str] = {}
+        self.repeated: set[str] = set()
         self.failed = 0
 
     def run(self, at_once: int, deadline: float) -> None:
@@ -106,10 +108,18 @@ class Jobs:
             seconds = round(time.monotonic() - began)
             print(f"{seconds} s, exit {process.returncode}: {job}", flush=True)
             if process.returncode:
-                self.failed += 1
+                self._repeat(job)
                 continue
             with self.record.open("a") as record:
                 record.write(job + "\n")
+
+    def _repeat(self, job: str) -> None:
+        """Queue a job that failed for the first time, count one that failed again."""
+        if job in self.repeated:
+            self.failed += 1
+        else:
+            self.repeated.add(job)
+            self.waiting.append(job)
 
     def pack(self) -> None:
         """Write the archive next to its place, then move it there."""

@@ -77,9 +77,9 @@ def test_a_wrong_number_is_replaced(published: ModuleType, rows: Any, start: str
 def test_the_summary_names_methods_with_fewer_seeds_and_those_that_did_not_learn(
     published: ModuleType, tmp_path: Path
 ) -> None:
-    for name in ("er-5k-seed11", "fine-tuning-seed11"):
+    for name in ("er-5k-seed11", "lwf-seed11"):
         shutil.copytree(ROOT / "results" / "paper" / name, tmp_path / "paper" / name)
-    unlearned = tmp_path / "paper" / "fine-tuning-seed11"
+    unlearned = tmp_path / "paper" / "lwf-seed11"
     content = gzip.decompress((unlearned / "rows.jsonl.gz").read_bytes())
     (unlearned / "rows.jsonl.gz").write_bytes(
         gzip.compress(re.sub(rb'"correct": ?\d+', b'"correct":1', content))
@@ -90,8 +90,8 @@ def test_the_summary_names_methods_with_fewer_seeds_and_those_that_did_not_learn
         "| ER, 5,000 | 1 |"
     ]
     text = " ".join(found.split("\n\n")[1].split())
-    assert "Seed 11 so far: ER, 5,000; fine-tuning. No run so far: joint; DCL+; DCL;" in text
-    assert text.endswith("Learning accuracy below 0.9: fine-tuning, 0.010 (1 seed).")
+    assert "Seed 11 so far: ER, 5,000; LwF. No run so far: joint; DCL+; DCL;" in text
+    assert text.endswith("Learning accuracy below 0.9: LwF, 0.010 (1 seed).")
 
 
 @pytest.mark.parametrize(

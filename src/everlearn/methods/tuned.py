@@ -25,8 +25,8 @@ TUNED: dict[str, dict[str, object]] = {
     "lwf": {"learning_rate": 1e-4, "reset_optimizer": True, "distillation_weight": 1.0},
     "si": {"learning_rate": 1e-4, "reset_optimizer": True, "strength": 10.0},
     "online-ewc": {"learning_rate": 1e-4, "strength": 0.3},
-    "agem": {"learning_rate": 1e-4, "reset_optimizer": False, "images_per_task": 10},
-    "fine-tuning": {"learning_rate": 1e-4, "reset_optimizer": False},
+    "agem": {"learning_rate": 3e-4, "reset_optimizer": True, "images_per_task": 100},
+    "fine-tuning": {"learning_rate": 3e-4, "reset_optimizer": True},
     "contrastive": {
         "learning_rate": 3e-4,
         "temperature": 0.1,

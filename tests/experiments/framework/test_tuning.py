@@ -64,8 +64,13 @@ def test_where_none_learned_the_highest_learning_accuracy_wins():
     assert choose([Score(TRIAL, 0.2, 0.5), best]) is best
 
 
-def test_the_first_of_equal_trials_wins():
-    first = Score(TRIAL, 0.5, 0.95)
+def test_learning_accuracy_decides_between_trials_of_equal_accuracy():
+    best = Score(TRIAL, 0.05, 0.99)
+    assert choose([Score(TRIAL, 0.05, 0.93), best, Score(TRIAL, 0.04, 1.0)]) is best
+
+
+def test_of_equal_trials_the_first_is_chosen():
+    first = Score(TRIAL, 0.5, 0.99)
     assert choose([first, Score(TRIAL, 0.5, 0.99)]) is first
 
 

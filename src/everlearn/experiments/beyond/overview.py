@@ -68,6 +68,9 @@ _NOTE = (
 )
 _CAPTION = "Accuracy on the tests of all tasks so far. Some runs learn only the first tasks."
 _REASONS = {
+    AR1_STAR.title: (
+        "it learns the first tasks, and less of each later one, as the classes to choose from grow"
+    ),
     CONTRASTIVE.title: "its loss compares images with exemplars, and in 5 epochs a task stays mixed up",
 }
 _REFERENCES = ("joint", "dcl", "dcl-plus")

@@ -6,18 +6,20 @@ from everlearn.experiments.framework.trial import EXTRACTOR, PAPER, SMALL, Trial
 
 # No setting was chosen on these; settings are chosen on seeds from 100 on (framework/grids.py).
 SEEDS = (10, 11, 12)
+# Of methods whose settings were chosen again after runs of SEEDS had been seen (decision 18).
+NEW_SEEDS = (13, 14, 15)
 TABLE_TASKS = 200  # that every method of the main table learns with every seed
-_LONG = dict.fromkeys(SEEDS[1:], TABLE_TASKS)  # all 500 tasks with the first seed
 
 
-def _long(name: str, method: str, label: str = "") -> Trial:
+def _long(name: str, method: str, label: str = "", seeds: tuple[int, ...] = SEEDS) -> Trial:
     """Return a trial that learns all tasks with its first seed, and TABLE_TASKS with the others."""
-    return Trial(name, method, seeds=SEEDS, label=label, tasks_by_seed=_LONG)
+    limits = dict.fromkeys(seeds[1:], TABLE_TASKS)
+    return Trial(name, method, seeds=seeds, label=label, tasks_by_seed=limits)
 
 
-def _short(name: str, method: str, label: str = "") -> Trial:
+def _short(name: str, method: str, label: str = "", seeds: tuple[int, ...] = SEEDS) -> Trial:
     """Return a trial that learns TABLE_TASKS tasks."""
-    return Trial(name, method, seeds=SEEDS, label=label, max_tasks=TABLE_TASKS)
+    return Trial(name, method, seeds=seeds, label=label, max_tasks=TABLE_TASKS)
 
 
 def once(trial: Trial) -> Trial:
@@ -28,11 +30,11 @@ def once(trial: Trial) -> Trial:
 
 DCL = _long("dcl", "dcl", "DCL")
 DCL_PLUS = _long("dcl-plus", "dcl-plus", "DCL+")
-FINE_TUNING = _long("fine-tuning", "fine-tuning")
+FINE_TUNING = _long("fine-tuning", "fine-tuning", seeds=NEW_SEEDS)
 LWF = _long("lwf", "lwf", "LwF")
 SI = _short("si", "si", "SI")
 EWC = _short("online-ewc", "online-ewc", "EWC, online")
-AGEM = _short("agem", "agem", "A-GEM")
+AGEM = _short("agem", "agem", "A-GEM", NEW_SEEDS)
 # Joint training happens once, at the end, so it is tested once.
 JOINT = {
     SMALL: Trial("joint", "joint", {"retrain_every": 5}, plan={"every": 5}, seeds=SEEDS),

@@ -28,11 +28,15 @@ class Score(NamedTuple):
     learning_accuracy: float | None
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """Learning comes first: trials that do not learn their tasks are compared by how much they do."""
-        if self.learning_accuracy is None or self.learning_accuracy >= LEARNED:
-            return True, self.accuracy
-        return False, self.learning_accuracy
+    def rank(self) -> tuple[bool, float, float]:
+        """Learning comes first: trials that do not learn their tasks are compared by how much they do.
+
+        It also decides between trials of equal accuracy: methods that forget everything keep the last
+        task, whatever their settings.
+        """
+        learning = 1.0 if self.learning_accuracy is None else self.learning_accuracy
+        learned = learning >= LEARNED
+        return learned, self.accuracy if learned else learning, learning
 
 
 def scores(results: ResultsFolder, method: str) -> list[Score]:
@@ -44,7 +48,7 @@ def scores(results: ResultsFolder, method: str) -> list[Score]:
 def choose(candidates: Iterable[Score]) -> Score:
     """Return the best trial: of those that learned their tasks, the one with the highest accuracy.
 
-    Of equal ones the first of the grid is chosen.
+    Of equal ones, that with the highest learning accuracy is chosen, then the first of the grid.
     """
     return max(candidates, key=lambda score: score.rank)
 
@@ -60,8 +64,8 @@ def tuning_table(results: ResultsFolder, methods: Sequence[str] = tuple(GRIDS)) 
     note = (
         "Validation images of the first tasks of seed "
         f"{', '.join(map(str, _seeds(methods, results.scale)))}. Chosen (*): the highest accuracy among "
-        f"trials with a learning accuracy of {LEARNED} or more; where there is none, the highest learning "
-        "accuracy."
+        f"trials with a learning accuracy of {LEARNED} or more, and of equal ones the highest learning "
+        "accuracy; where there is none, the highest learning accuracy."
     )
     return Table("Tuning", ["trial", "settings", "accuracy", "learning accuracy", ""], rows, note)
 

@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from everlearn.core.json_values import to_json_value
+from everlearn.core.settings import change_settings, list_settings
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.dcl import ablations
+from everlearn.experiments.framework.scales import SCALES
 from everlearn.experiments.framework.shared_trials import NEW_SEEDS, SEEDS
-from everlearn.experiments.framework.trial import PAPER
+from everlearn.experiments.framework.trial import PAPER, Trial
 from everlearn.experiments.gnr.modes import final_accuracies
 from everlearn.experiments.gnr.trials import AR1, NC, NIC
+from everlearn.experiments.registry import EXPERIMENTS
+from everlearn.methods import find_method
 from everlearn.report import group_runs
 from everlearn.runs.load import load_runs
 
@@ -101,3 +106,33 @@ def test_the_finding_on_negative_replay_counts_the_pairs_that_agree(drawn):
     (verdict,) = drawn["gnr-generator"].verdicts
     assert verdict.ours.startswith(f"in {agree} of {len(pairs)} pairs:")
     assert "chosen after seeing these pairs" in verdict.why
+
+
+def reported_runs() -> list[tuple[Trial, str]]:
+    """All trials and folder names of seeds that report: those from 10 on."""
+    trials = {
+        (trial.name, seed): trial
+        for experiment in EXPERIMENTS.values()
+        for trial in experiment.SETTINGS[PAPER].trials
+        for seed in trial.seeds
+        if seed >= min(SEEDS)
+    }
+    return [(trial, trial.folder(seed)) for (_, seed), trial in trials.items()]
+
+
+def test_reported_runs_have_the_settings_that_their_trials_give_now(committed):
+    different = {}
+    for trial, name in reported_runs():
+        path = committed.folder / name / "settings.json"
+        if not path.exists():
+            continue
+        recorded = json.loads(path.read_text())["settings"]
+        changes = {**SCALES[PAPER].settings_of(trial.method), **trial.settings}
+        settings = change_settings(find_method(trial.method).settings(), changes, trial.method)
+        now = to_json_value(list_settings(settings), "settings")
+        # The path of the extractor depends on the machine, and a setting may be newer than a run.
+        compared = recorded.keys() - {"weights"}
+        found = {key: (recorded[key], now[key]) for key in compared if recorded[key] != now[key]}
+        if found:
+            different[name] = found
+    assert different == {}

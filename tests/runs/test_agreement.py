@@ -55,6 +55,16 @@ def test_the_interval_over_three_seeds_counts_where_it_is_wider() -> None:
     assert compare_rows(run_rows(900), run_rows(780), others[:1]).verdict == "differs"
 
 
+def test_a_missing_row_without_counts_differs() -> None:
+    open_set = {"kind": "open-set", "learned": 0, "step": 0, "scores": [0.1, 0.9]}
+    recorded = [*run_rows(900), open_set]
+    found = compare_rows(recorded, run_rows(901))
+    assert found.verdict == "differs"
+    assert found.detail == "row 'open-set' after task 0: the row is not repeated"
+    assert compare_rows(run_rows(901), recorded).verdict == "differs"
+    assert compare_rows(recorded, [*run_rows(901), open_set]).verdict == "within the interval"
+
+
 def test_a_missing_row_and_another_number_of_images_differ() -> None:
     assert compare_rows(run_rows(900, 800), run_rows(900)).verdict == "differs"
     assert compare_rows(run_rows(900), run_rows(900, 800)).verdict == "differs"

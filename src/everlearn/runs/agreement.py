@@ -43,7 +43,8 @@ def compare_rows(
     if not difference:
         return Agreement("same bits")
     counts = [count_correct(rows) for rows in (recorded, *other_seeds)]
-    outside = _first_outside(counts, count_correct(repeated))
+    outside = _first_missing(recorded, repeated)
+    outside = outside or _first_outside(counts, count_correct(repeated))
     return Agreement("differs" if outside else "within the interval", outside or difference)
 
 
@@ -89,6 +90,17 @@ def _describe(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _name(row: Mapping[str, Any]) -> str:
     tested = f", tested on task {row['tested']}" if "tested" in row else ""
     return f"row {row['kind']!r} after task {row['learned']}{tested}"
+
+
+def _first_missing(recorded: Iterable[Row], repeated: Iterable[Row]) -> str:
+    """Describe the first row, with counts or not, that one of the runs does not have, if any."""
+    names = [
+        Counter(_name(row) for row in map(dict[str, Any], rows)) for rows in (recorded, repeated)
+    ]
+    for missing, state in ((names[0] - names[1], "repeated"), (names[1] - names[0], "recorded")):
+        for name in missing:
+            return f"{name}: the row is not {state}"
+    return ""
 
 
 def _first_outside(recorded: Sequence[Counts], repeated: Counts) -> str:

@@ -134,13 +134,13 @@ def test_a_report_of_the_folder_is_the_same_page(reproduced, tmp_path, command):
 
 def test_with_data_l2p_is_drawn(reproduced, tmp_path, command):
     data = data_file("MNIST").parent
-    for name in ("dcl-plus-seed10", "fine-tuning-seed10"):
+    for name in ("dcl-plus-seed10", "fine-tuning-seed13"):
         shutil.copytree(reproduced / name, tmp_path / "tiny" / name)
     told = command("reproduce", "fig5", *TINY, "--out", tmp_path, "--data", data)
     assert told.code == 0, told.errors
     assert sorted(rows_of(tmp_path / "tiny")) == [
         "dcl-plus-seed10",
-        "fine-tuning-seed10",
+        "fine-tuning-seed13",
         "l2p-lite-seed0",
     ]
     body = sections(page_of(tmp_path / "tiny" / "report-fig5"))["fig5"]

@@ -39,7 +39,7 @@ class Learning:
 
     def train_step(self, images, targets):
         loss = (forward_pass(self.net, images) - targets).square().mean()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         return loss

@@ -7,7 +7,8 @@ import torch
 
 from everlearn.nets import build_net
 from everlearn.nets.precision import to_device
-from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty, penalized_step
+from everlearn.training.flat_params import FlatParams
+from everlearn.training.quadratic_penalty import QuadraticPenalty, penalized_step
 
 
 @pytest.fixture

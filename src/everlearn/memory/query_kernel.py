@@ -1,6 +1,6 @@
 """A Triton kernel that prepares queries for products on bfloat16 tensor cores."""
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator, no-untyped-call"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 PyTorch's sort and topk take several launches each, which costs more than sorting a few numbers.
 """
 
-# mypy: disable-error-code="no-untyped-def, untyped-decorator, no-untyped-call"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations
 

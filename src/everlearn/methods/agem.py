@@ -69,7 +69,7 @@ class AGEM:
         """Take one step, with the gradient projected where it conflicts with the reference gradient."""
         trainer = self.trainer
         loss = trainer.loss(trainer.logits(images), targets)
-        trainer.optimizer.zero_grad(set_to_none=True)
+        trainer.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         for rows in reference:
             old = loss_gradients(trainer, self.buffer.images(rows), self.buffer.targets(rows))

@@ -16,7 +16,8 @@ from torch import Tensor
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_int, check_number
 from everlearn.stream import Task, TaskStream
-from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty, penalized_step
+from everlearn.training.flat_params import FlatParams
+from everlearn.training.quadratic_penalty import QuadraticPenalty, penalized_step
 from everlearn.training.step_pair import step_pair
 from everlearn.training.train_settings import TrainSettings
 from everlearn.training.trainer import Trainer

@@ -76,7 +76,7 @@ class GEM:
         """Take one step, with the gradient projected where it conflicts with that of a past task."""
         trainer = self.trainer
         old = torch.stack([self._gradient(rows) for rows in past])
-        trainer.optimizer.zero_grad(set_to_none=True)
+        trainer.optimizer.zero_grad()
         with deterministic():
             loss = trainer.loss(trainer.logits(images), targets)
             loss.backward()  # type: ignore[no-untyped-call]

@@ -163,7 +163,7 @@ class L2P:
         logits, key_match = self.net.logits_and_key_match(images)
         loss = cross_entropy(mask_logits(logits, self.task_classes), targets).float()
         loss = loss - self.settings.key_loss_weight * key_match
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.settings.max_gradient_norm is not None:
             clip_grad_norm_(self.net.parameters(), self.settings.max_gradient_norm)

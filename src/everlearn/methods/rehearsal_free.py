@@ -20,7 +20,8 @@ from everlearn.losses.distillation import distillation_loss
 from everlearn.nets.features import FeaturesAndLogits
 from everlearn.nets.precision import forward_pass
 from everlearn.stream import Task, TaskStream
-from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty, penalized_step
+from everlearn.training.flat_params import FlatParams
+from everlearn.training.quadratic_penalty import QuadraticPenalty, penalized_step
 from everlearn.training.step_pair import step_pair
 from everlearn.training.train_settings import TrainSettings
 from everlearn.training.trainer import Trainer

@@ -16,8 +16,9 @@ from torch import Tensor
 from everlearn.core.settings import setting
 from everlearn.core.validate import check_number
 from everlearn.stream import Task, TaskStream
+from everlearn.training.flat_params import FlatParams
 from everlearn.training.path_integral import PathIntegral, without_norms
-from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty
+from everlearn.training.quadratic_penalty import QuadraticPenalty
 from everlearn.training.step_pair import step_pair
 from everlearn.training.train_settings import TrainSettings
 from everlearn.training.trainer import Trainer
@@ -77,7 +78,7 @@ class SI:
         trainer = self.trainer
         compat = self.settings.avalanche_compat
         loss = trainer.loss(trainer.logits(images), targets)
-        trainer.optimizer.zero_grad(set_to_none=True)
+        trainer.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if not compat:
             self.path.before_step()

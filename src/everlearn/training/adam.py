@@ -7,12 +7,14 @@ which would cost every run seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim.adam import adam as torch_adam
+
+from everlearn.training.flat_params import FlatParams
 
 BETAS = (0.9, 0.999)
 EPS = 1e-8
@@ -30,8 +32,7 @@ class Adam:
             of a class must not depend on whether others follow.
 
     Attributes:
-        param_groups: one group with the learning rate, as in torch's optimisers. It is a tensor on a GPU: a
-            captured graph would keep the value of a float forever.
+        param_groups: one group with the learning rate, as in torch's optimisers.
         state: step, exp_avg and exp_avg_sq of each weight.
     """
 
@@ -46,34 +47,22 @@ class Adam:
         self._weights = list(weights)
         self._weight_decay = weight_decay
         self._fused_on_cpu = fused_on_cpu
-        device = self._weights[0].device
-        lr: Any = (
-            torch.tensor(learning_rate, device=device) if device.type == "cuda" else learning_rate
-        )
+        lr = place_learning_rate(self._weights, learning_rate)
         self.param_groups: list[dict[str, Any]] = [{"params": self._weights, "lr": lr}]
-        self._offsets, length = _place(self._weights)
-        self._steps = torch.zeros(len(self._weights), device=device)
-        self._exp_avg = torch.zeros(length, device=device)
-        self._exp_avg_sq = torch.zeros(length, device=device)
+        self._steps = torch.zeros(len(self._weights), device=self._weights[0].device)
+        self._exp_avg = FlatParams(self._weights, _PADDING)
+        self._exp_avg_sq = FlatParams(self._weights, _PADDING)
+        parts = (self._steps.unbind(), self._exp_avg.views, self._exp_avg_sq.views)
         self.state = {
-            weight: {
-                "step": step,
-                "exp_avg": self._exp_avg[offset:].as_strided(weight.shape, weight.stride()),
-                "exp_avg_sq": self._exp_avg_sq[offset:].as_strided(weight.shape, weight.stride()),
-            }
-            for weight, step, offset in zip(
-                self._weights, self._steps.unbind(), self._offsets, strict=True
-            )
+            weight: {"step": step, "exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
+            for weight, step, exp_avg, exp_avg_sq in zip(self._weights, *parts, strict=True)
         }
         self._kernel: Any = None
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, or fill them with zeros."""
+    def zero_grad(self) -> None:
+        """Forget the gradients."""
         for weight in self._weights:
-            if set_to_none:
-                weight.grad = None
-            elif weight.grad is not None:
-                weight.grad.zero_()
+            weight.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
@@ -92,12 +81,12 @@ class Adam:
         from everlearn.training.adam_kernel import AdamKernel
 
         if self._kernel is None:
-            self._kernel = AdamKernel(self._weights, self._offsets)
+            self._kernel = AdamKernel(self._weights, self._exp_avg.views)
         self._steps.add_(1)
         self._kernel(
             [weight.grad for weight in self._weights],
-            self._exp_avg,
-            self._exp_avg_sq,
+            self._exp_avg.flat,
+            self._exp_avg_sq.flat,
             self._steps,
             self.param_groups[0]["lr"],
             BETAS,
@@ -129,14 +118,9 @@ class Adam:
         )
 
 
-def _place(weights: list[Tensor]) -> tuple[list[int], int]:
-    """Return where the state of each weight starts in one vector, and the length of that vector."""
-    offsets = []
-    length = 0
-    for weight in weights:
-        offsets.append(length)
-        length += -(-weight.numel() // _PADDING) * _PADDING
-    return offsets, length
+def place_learning_rate(weights: Sequence[Tensor], value: float) -> Any:
+    """Return a learning rate as a tensor on a GPU: a captured graph would keep a float forever."""
+    return torch.tensor(value, device=weights[0].device) if weights[0].is_cuda else value
 
 
 def _match_layout(weight: Tensor) -> None:

@@ -22,16 +22,16 @@ _WARPS = 4
 class AdamKernel:
     """The kernel for some weights, and the table of their chunks."""
 
-    def __init__(self, weights: Sequence[Tensor], offsets: Sequence[int]) -> None:
+    def __init__(self, weights: Sequence[Tensor], states: Sequence[Tensor]) -> None:
         """Divide the weights into chunks.
 
         Args:
-            offsets: where the state of each weight starts.
+            states: views of a vector, at the places where both vectors hold the state of each weight.
         """
         self._weights = tuple(weight.detach() for weight in weights)
         chunks = [
-            (tensor, start, offset + start, weight.numel() - start)
-            for tensor, (weight, offset) in enumerate(zip(weights, offsets, strict=True))
+            (tensor, start, state.storage_offset() + start, weight.numel() - start)
+            for tensor, (weight, state) in enumerate(zip(weights, states, strict=True))
             for start in range(0, weight.numel(), _BLOCK)
         ]
         self._programs = len(chunks)

@@ -12,7 +12,7 @@ from everlearn.training.optimizers import Optimizer
 
 def optimizer_step(optimizer: Optimizer, loss: Tensor) -> Tensor:
     """Take one optimiser step on a loss, and return the loss."""
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return loss

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim import SGD
 
-from everlearn.training.adam import Adam
+from everlearn.training.adam import Adam, place_learning_rate
 
 Optimizer = Adam | SGD
 
@@ -22,14 +22,12 @@ def sgd(
         weight_decay: this fraction of a weight is added to its gradient.
     """
     params = list(weights)
-    on_gpu = params[0].is_cuda
     optimizer = SGD(
         params,
-        # A tensor on a GPU: a captured graph would keep the value of a float forever.
-        lr=torch.tensor(learning_rate, device=params[0].device) if on_gpu else learning_rate,
+        lr=place_learning_rate(params, learning_rate),
         momentum=momentum,
         weight_decay=weight_decay,
-        fused=on_gpu,
+        fused=params[0].is_cuda,
     )
     for param in params if momentum else ():
         optimizer.state[param] = {"momentum_buffer": torch.zeros_like(param)}

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from everlearn.nets.layers.norm import Norm
 from everlearn.nets.layers.renorm import Renorm
+from everlearn.training.flat_params import FlatParams
 from everlearn.training.gradients import gradients_of
-from everlearn.training.quadratic_penalty import FlatParams
 
 
 class PathIntegral:

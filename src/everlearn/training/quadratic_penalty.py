@@ -12,34 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from everlearn.training.flat_params import FlatParams
 from everlearn.training.gradients import gradients_of
 from everlearn.training.optimizers import Optimizer
 
 _TINY = torch.finfo(torch.float32).tiny
-
-
-class FlatParams:
-    """As many numbers as some weights have, in one vector.
-
-    Attributes:
-        flat: the vector, so that one kernel serves all weights.
-        views: the same memory in the shapes and strides of the weights.
-    """
-
-    def __init__(self, weights: Sequence[Tensor]) -> None:
-        """Start with zeros."""
-        sizes = [weight.numel() for weight in weights]
-        self.flat = torch.zeros(sum(sizes), device=weights[0].device)
-        self.views = [
-            piece.as_strided(weight.shape, weight.stride())
-            for piece, weight in zip(torch.split(self.flat, sizes), weights, strict=True)
-        ]
-
-    @torch.no_grad()
-    def copy_from(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Copy tensors in the shapes of the weights; return the vector."""
-        torch._foreach_copy_(self.views, list(tensors))
-        return self.flat
 
 
 class QuadraticPenalty:
@@ -115,7 +92,7 @@ def penalized_step(
     optimizer: Optimizer, loss: Tensor, penalties: Sequence[QuadraticPenalty]
 ) -> Tensor:
     """Take one optimiser step on a loss and its penalties, and return their sum."""
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     for penalty in penalties:
         loss = loss.detach() + penalty.add_gradients()

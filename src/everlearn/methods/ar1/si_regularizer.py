@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from everlearn.training.flat_params import FlatParams
 from everlearn.training.path_integral import PathIntegral
-from everlearn.training.quadratic_penalty import FlatParams, QuadraticPenalty
+from everlearn.training.quadratic_penalty import QuadraticPenalty
 
 _DAMPING = 1e-7  # added to squared displacements
 

@@ -113,8 +113,8 @@ class TrainingSteps:
 
     def _step(self, loss: Tensor) -> Tensor:
         """Take an optimizer step on a loss and the SI penalty, which records the gradients of both."""
-        self.optimizer.zero_grad(set_to_none=True)
-        self.head_optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
+        self.head_optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         if self.si:
             loss = loss.detach() + self.si.before_step()

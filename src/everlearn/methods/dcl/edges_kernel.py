@@ -3,7 +3,7 @@
 Torch takes a dozen passes over all images; here each image is read once, and most are only copied.
 """
 
-# mypy: disable-error-code="no-untyped-call, no-untyped-def, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from everlearn.experiments.framework.shared_trials import (
     EWC,
     FINE_TUNING,
     JOINT,
+    JOINT_LONG,
     LATENT_REPLAY,
     LWF,
     MIDDLE_BUFFER,
@@ -43,8 +44,9 @@ CLAIM = "DCL improves over 500 tasks, while every other method forgets."
 
 def _trials(scale: str) -> tuple[Trial, ...]:
     pretrained = (LATENT_REPLAY, AR1_STAR) if scale == PAPER else ()
+    joint = (JOINT[scale], JOINT_LONG) if scale == PAPER else (JOINT[scale],)
     return (
-        JOINT[scale],
+        *joint,
         DCL_PLUS,
         DCL,
         *reversed(ER[scale]),

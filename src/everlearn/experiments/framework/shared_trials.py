@@ -42,6 +42,9 @@ JOINT = {
         settings={"retrain_every": 500}, plan={"every": 500, "diagonal_images": 0}
     ),
 }
+JOINT_LONG = JOINT[PAPER]._replace(
+    name="joint-500", label="joint", seeds=SEEDS[:1], max_tasks=None
+)  # all tasks of a stream; tested at the end alone, it has nothing to say on TABLE_TASKS
 L2P = Trial("l2p-lite", "l2p-lite", max_tasks=100, label="L2P-lite")
 CONTRASTIVE = _short("contrastive", "contrastive")
 BUFFERS = {SMALL: (50, 200, 500), PAPER: (1000, 2000, 5000, 10_000, 20_000)}

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 sys.path.append(str(Path(__file__).parent))  # at the end: it does not hide the package either
-from avalanche_peer import MovingSGD  # noqa: I001  (first: it makes Avalanche importable)
+from avalanche_peer import CopyingSGD  # noqa: I001  (first: it makes Avalanche importable)
 
 from avalanche.benchmarks import tensors_benchmark
 from avalanche.models import MobilenetV1
@@ -150,7 +150,7 @@ def compare_learner(strength: float) -> None:
         for _ in learner.learn(task):
             pass
         # As its AR1 does: a new optimiser for every experience.
-        strategy.optimizer = MovingSGD(net.parameters(), RATE_OF_ALL, PACE["momentum"])
+        strategy.optimizer = CopyingSGD(net.parameters(), RATE_OF_ALL, PACE["momentum"])
         strategy.train(experience, shuffle=False)
     rows = farthest(learner.head.consolidated, net[1].weight)
     upper = farthest(learner.top[0][1].weight, body[1].weight)
@@ -170,7 +170,7 @@ def _strategy(net: nn.Sequential, strength: float) -> Any:
     held = [SynapticIntelligencePlugin(strength, excluded_parameters=["1"])] if strength else []
     return Naive(
         model=net,
-        optimizer=MovingSGD(net.parameters(), RATE_OF_ALL, PACE["momentum"]),
+        optimizer=CopyingSGD(net.parameters(), RATE_OF_ALL, PACE["momentum"]),
         criterion=nn.CrossEntropyLoss(),
         train_mb_size=PACE["batch_size"],
         train_epochs=1,

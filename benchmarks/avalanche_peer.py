@@ -2,8 +2,8 @@
 
     .venv-avalanche/bin/python -P benchmarks/avalanche_peer.py FOLDER
 
-FOLDER/jobs.json lists what to train. A job reads its data and first weights from one file of the
-folder; its answers, last weights and seconds go to another. With -P the file avalanche.py beside
+FOLDER/jobs.json lists what to train. A job reads its data and initial weights from one file of the
+folder; its predictions, final weights and seconds go to another. With -P the file avalanche.py beside
 this one does not hide the package.
 """
 
@@ -49,8 +49,8 @@ class MLP(nn.Module):
         return self.head(torch.relu(self.hidden(points.flatten(1))))
 
 
-class MovingSGD(torch.optim.SGD):
-    """SGD that leaves the old weights where they are, so that views of them keep their values.
+class CopyingSGD(torch.optim.SGD):
+    """SGD that writes updated weights to new memory, so that views of the old ones keep their values.
 
     Avalanche's SI keeps such views on a CPU where copies were meant; with plain SGD it sees no change.
     """
@@ -64,7 +64,7 @@ class MovingSGD(torch.optim.SGD):
 
 
 def main() -> None:
-    """Do all jobs of a folder."""
+    """Train all jobs of a folder."""
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
     for job in json.loads((folder / "jobs.json").read_text()):
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def train(job: dict[str, Any], data: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Train on task after task; then answer all test points."""
+    """Train on task after task; then predict the classes of all test points."""
     RNGManager.set_random_seeds(job["seed"])
     weights = {name.removeprefix(NET): torch.tensor(data[name]) for name in data if NET in name}
     net = MLP(weights)
@@ -84,17 +84,17 @@ def train(job: dict[str, Any], data: dict[str, np.ndarray]) -> dict[str, Any]:
     seconds = time.perf_counter() - began
     net.eval()
     with torch.no_grad():
-        answers = net(torch.from_numpy(data["test_points"])).argmax(1).numpy()
+        predictions = net(torch.from_numpy(data["test_points"])).argmax(1).numpy()
     last = {NET + name: value.numpy() for name, value in net.state_dict().items()}
-    return {"answers": answers, "seconds": seconds, **last}
+    return {"predictions": predictions, "seconds": seconds, **last}
 
 
 def build(job: dict[str, Any], net: nn.Module) -> Any:
-    """A strategy with its optimiser; it prints nothing."""
-    optimizer = MovingSGD if job["moving"] else torch.optim.SGD
+    """Return a strategy with its optimizer; it prints nothing."""
+    optimizer = CopyingSGD if job["copying"] else torch.optim.SGD
     return getattr(supervised, job["strategy"])(
         model=net,
-        optimizer=optimizer(net.parameters(), lr=job["rate"], momentum=job["momentum"]),
+        optimizer=optimizer(net.parameters(), lr=job["learning_rate"], momentum=job["momentum"]),
         criterion=nn.CrossEntropyLoss(),
         train_mb_size=job["batch_size"],
         train_epochs=job["epochs"],
@@ -104,7 +104,7 @@ def build(job: dict[str, Any], net: nn.Module) -> Any:
 
 
 def tasks(data: dict[str, np.ndarray]) -> Any:
-    """The training stream; all tasks have label 0, so nobody is told which task a point is of."""
+    """Return the training stream; all tasks have label 0, so no task id is given."""
     pairs = zip(data["train_points"], data["train_labels"], strict=True)
     tensors = [(torch.from_numpy(points), torch.from_numpy(labels)) for points, labels in pairs]
     labels = [0] * len(tensors)

@@ -1,6 +1,6 @@
-"""Update the published numbers of README.md and docs/results.md from rows: python docs/published.py.
+"""Update the published numbers from rows: python docs/published.py.
 
-A number on these pages stands in a block such as `<!-- learning -->` to `<!-- end of learning -->`, which
+Tables of the pages of methods: see method_tables.py. A number of README.md and docs/results.md stands in a block such as `<!-- learning -->` to `<!-- end of learning -->`, which
 is written anew, or in a gap of a sentence, which is filled, or it is no result. `published_rows.py` lists
 blocks, sentences and other numbers, and says how each result is computed.
 """
@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import method_tables
 from published_rows import BLOCKS, NOT_RESULTS, SENTENCES, Committed, summary
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/results.md")
+METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
 _GAP = r"([-+−]?\d[\d,]*(?:\.\d+)?)"
 _SUMMARY = re.compile(r"(<!-- summary: from \S+ -->\n)(.*?)(<!-- end of summary -->)", re.DOTALL)
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`]+`", re.DOTALL | re.MULTILINE)
@@ -96,3 +98,5 @@ if __name__ == "__main__":
         path.write_text(update(page, path.read_text(), rows))
         for line in unexplained(page, path.read_text()):
             print(f"{page}: no rows are named for: {line}")
+    for path in METHOD_PAGES:
+        path.write_text(method_tables.fill(path.read_text(), rows))

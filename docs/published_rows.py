@@ -48,10 +48,13 @@ class Committed:
         self.paper = paper or ResultsFolder(folder / "paper", str(read_scale(folder / "paper")))
         self._drawn = dict(drawn or {})
 
+    def records(self, name: str) -> list[dict[str, Any]]:
+        """Return the rows of results/NAME.jsonl."""
+        return read_json_lines(self.folder / f"{name}.jsonl")
+
     def lines(self, name: str, *keys: str) -> Lines:
-        """Return rows of results/NAME.jsonl by the values of some keys; of two rows the later counts."""
-        rows = read_json_lines(self.folder / f"{name}.jsonl")
-        return {tuple(row.get(key) for key in keys): row for row in rows}
+        """Return the same by the values of some keys; of two rows the later counts."""
+        return {tuple(row.get(key) for key in keys): row for row in self.records(name)}
 
     def result(self, experiment: str) -> ExperimentResult:
         """Return the result of an experiment."""
@@ -80,7 +83,7 @@ class Committed:
 
     def seconds(self, command: str) -> float:
         """Return the wall time of the last timed run with this command."""
-        rows = read_json_lines(self.folder / "wall_clock.jsonl")
+        rows = self.records("wall_clock")
         return [row["seconds"] for row in rows if f"everlearn {command} " in row["of"]][-1]
 
 
@@ -100,12 +103,12 @@ def _describe_seeds(groups: Sequence[Group]) -> list[str]:
     by_sentence: dict[str, list[str]] = {}
     for trial in overview.SETTINGS[PAPER].trials:
         seeds = found.get(trial.title, ())
-        start = _name_seeds(seeds).capitalize() if seeds else "No run"
+        start = name_seeds(seeds).capitalize() if seeds else "No run"
         start += "" if seeds == trial.seeds else " so far"
         if seeds != SEEDS:
             by_sentence.setdefault(start, []).append(trial.title)
     others = [f"{start}: {'; '.join(by_sentence[start])}." for start in sorted(by_sentence)[::-1]]
-    return [f"Means over {_name_seeds(SEEDS)}.", *others]
+    return [f"Means over {name_seeds(SEEDS)}.", *others]
 
 
 def _describe_unlearned(groups: Sequence[Group]) -> list[str]:
@@ -118,7 +121,7 @@ def _describe_unlearned(groups: Sequence[Group]) -> list[str]:
     return [f"Learning accuracy below {LEARNED}: {'; '.join(found)}."] if found else []
 
 
-def _name_seeds(seeds: Sequence[int]) -> str:
+def name_seeds(seeds: Sequence[int]) -> str:
     """Return "seed 10", "seeds 11 and 12" or "seeds 10, 11 and 12"."""
     *others, last = map(str, seeds)
     return f"seeds {', '.join(others)} and {last}" if others else f"seed {last}"
@@ -134,7 +137,7 @@ def tuning(rows: Committed) -> str:
          "–" if best.learning_accuracy is None else f"{best.learning_accuracy:.3f}"]
         for method, best in chosen
     ]  # fmt: skip
-    return _table(["method", "settings", "accuracy", "learning accuracy"], *lines)
+    return table(["method", "settings", "accuracy", "learning accuracy"], *lines)
 
 
 def edges(rows: Committed) -> str:
@@ -144,7 +147,7 @@ def edges(rows: Committed) -> str:
         [*key, *(f"{row[name] / row['total']:.3f}" for name in ("correct", "ceiling"))]
         for key, row in found.items()
     ]
-    return _table(["trained on", "tested on", "poses", "accuracy", "ceiling"], *lines)
+    return table(["trained on", "tested on", "poses", "accuracy", "ceiling"], *lines)
 
 
 def comparison(rows: Committed) -> str:
@@ -158,10 +161,10 @@ def comparison(rows: Committed) -> str:
     areas = [summary_mean(group, "open_set_paper_area") for group in (rows.dcl, rows.dcl_plus)]
     new = "after 200 tasks, one-shot, standard, 10 / 100 / 1000 new classes"
     head = [
-        "what", "published", f"dcl, the paper's method, {_name_seeds(rows.dcl.seeds)}",
-        f"dcl-plus, {_name_seeds(rows.dcl_plus.seeds)}",
+        "what", "published", f"dcl, the paper's method, {name_seeds(rows.dcl.seeds)}",
+        f"dcl-plus, {name_seeds(rows.dcl_plus.seeds)}",
     ]  # fmt: skip
-    return _table(
+    return table(
         head,
         [new, published["standard"], *ours["standard"]],
         ["the same, generalised", published["generalised"], *ours["generalised"]],
@@ -178,14 +181,14 @@ def learning(rows: Committed) -> str:
     lowest = {mode: _join(_lowest(rows, mode), exact=True) for mode in PUBLISHED}
     long_runs = rows.long_dcl_plus
     tasks = long_runs.runs[0].stream["tasks"]
-    long_seeds = _name_seeds(long_runs.seeds)
+    long_seeds = name_seeds(long_runs.seeds)
     precisions = long_runs.values("open_set_average_precision").values()
     jitter = rows.run("paper/dcl-plus-jitter-seed0").summary
     continuous = jitter["one_shot_standard_continuous_1000"]
     million = [row["correct"] / row["total"] for row in rows.paper.rows(MILLION)]
     large = rows.run("paper/dcl-plus-128").summary["average_accuracy"]
     small = [rows.run(f"small/dcl-plus-seed{seed}") for seed in range(3)]
-    return _table(
+    return table(
         ["what", "measured", "target"],
         ["training images per second of plain dcl, including making the tasks; batches of 256 / 512 / 1024",
          _rounded(speeds, -3), "140,000 at 256"],
@@ -197,7 +200,7 @@ def learning(rows: Committed) -> str:
         ["seconds for 500 tasks alone on the card, from start to end, tested after every tenth task",
          f"{rows.seconds(_TIMED_DCL_PLUS):.1f}", "130"],
         ["after 200 tasks, one-shot, standard, 10 / 100 / 1000 new classes, lowest of "
-         f"{_name_seeds(rows.dcl_plus.seeds)}", lowest["standard"], "1.00 / 0.99 / 0.98"],
+         f"{name_seeds(rows.dcl_plus.seeds)}", lowest["standard"], "1.00 / 0.99 / 0.98"],
         ["the same, generalised", lowest["generalised"], "0.99 / 0.98 / 0.97"],
         [f"after {tasks} tasks, open set, average precision, {long_seeds}", _join(precisions, 3),
          "0.95"],
@@ -220,7 +223,7 @@ def costs(rows: Committed) -> str:
     er = rows.run("paper/er-20k-seed0").costs
     start.append(statistics.mean(row["seconds"] for row in er[4:15]))
     end.append(statistics.mean(row["seconds"] for row in er[439:]))
-    return _table(
+    return table(
         ["", *methods, "er, 20,000 images", "target"],
         ["seconds per task at the start", *map(_digits(3), start), "0.6; replay 1.0"],
         ["at the end", *map(_digits(3), end), "1.1 times the start"],
@@ -246,7 +249,7 @@ def rendering(rows: Committed) -> str:
     growth = cpu["memory growth over 10000 tasks, MB", None]["value"]
     imported = cpu["import everlearn, seconds", None]
     torch = "with torch" if imported["loads_torch"] else "no torch"
-    return _table(
+    return table(
         ["what", "measured", "target"],
         ["images per second on one core against `idsprites`, grey, 64 / 128 / 256 pixels",
          f"{ratios} ({_rounded([row['ours'] for row in core], -3)})", "25×"],
@@ -363,7 +366,8 @@ NOT_RESULTS = (
 )
 
 
-def _table(head: Sequence[str], *rows: Sequence[str]) -> str:
+def table(head: Sequence[str], *rows: Sequence[str]) -> str:
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 

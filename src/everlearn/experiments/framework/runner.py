@@ -21,6 +21,7 @@ from everlearn.experiments.framework.trial import (
     EXTRACTOR,
     IDSPRITES,
     LATENTS,
+    TOY,
     Settings,
     Trial,
     at_scale,
@@ -142,7 +143,8 @@ class Runner:
 
     def preset_of(self, trial: Trial) -> Preset:
         """Return the preset that provides the defaults of a trial."""
-        return find_preset(trial.base) if trial.base in ENVIRONMENTS else self.preset
+        has_preset = trial.base in (TOY, *ENVIRONMENTS)
+        return find_preset(trial.base) if has_preset else self.preset
 
     def stream(self, trial: Trial, seed: int = 0) -> TaskStream:
         """Return the stream that a trial learns."""
@@ -162,11 +164,13 @@ class Runner:
             self.latents()
             data = self.folder / extractor.DATA
             return ArrayStream(extractor.NAME, data=data, val_share=0, **changes)
+        if base == TOY:
+            return find_preset(TOY).stream.with_changes(**changes)
         if base in ENVIRONMENTS:
             environments = find_preset(base).stream.with_changes(data=self.data, **changes)
             return limit_environments(environments, self.scale)
         if base:
-            known = ", ".join((LATENTS, IDSPRITES, *ENVIRONMENTS))
+            known = ", ".join((LATENTS, IDSPRITES, TOY, *ENVIRONMENTS))
             raise ValueError(f"unknown base {base!r} of a trial; known: {known}")
         return self.base.with_changes(**changes)
 

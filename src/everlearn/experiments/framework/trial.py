@@ -14,6 +14,8 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 # latents that the extractor gives to 50 sprites.
 LATENTS = "latents"
 IDSPRITES = "idsprites-50"
+# Or points, by the name of a preset.
+TOY = "toy"
 # Or visual environments, by the name of a preset: small ones, and in full.
 SMALL_ENVIRONMENTS = "environments"
 SPRITE_ENVIRONMENTS = "vase-sprites"
@@ -36,7 +38,7 @@ class Trial(NamedTuple):
         seeds: seeds of its runs at scale `paper`; at smaller scales only the first one is run.
         tasks_by_seed: learn at most so many tasks with these seeds.
         label: name in figures; by default the name of the trial.
-        base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or a preset among
+        base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or a preset, TOY or one of
             ENVIRONMENTS, which then also provides the default plan and settings.
     """
 

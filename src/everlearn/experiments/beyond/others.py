@@ -1,0 +1,128 @@
+"""The methods that the main table leaves out, on the same stream: 100 tasks and one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from everlearn.core.settings import list_settings
+from everlearn.experiments.beyond import overview
+from everlearn.experiments.framework.groups import accuracy_figures
+from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
+from everlearn.experiments.framework.shared_trials import MIDDLE_BUFFER, PRETRAINED, SEEDS
+from everlearn.experiments.framework.trial import EMPTY, PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.verdicts import format_values, unpublished
+from everlearn.methods.registry import METHODS
+from everlearn.methods.tuned import TUNED
+from everlearn.report.experiment import ExperimentResult
+from everlearn.report.tables.protocol import did_not_learn, protocol_table, unlearned_table
+
+if TYPE_CHECKING:
+    from everlearn.experiments.framework.runner import Runner
+
+TITLE = "Other methods"
+SOURCE = "ours"
+CLAIM = "No method that the main table leaves out is better than those that it has."
+COST = {SMALL: "4 minutes", PAPER: "15 minutes (an estimate)"}
+
+_TASKS = 100
+# GEM makes one pass over the images of each past task per step.
+_FEWER_TASKS = {"gem": 20}
+# Methods without trials of their own take the optimizer's settings that were chosen for a related one.
+_RELATED = {
+    "cumulative": "joint",
+    "nearest-mean": "fine-tuning",
+    "ewc": "online-ewc",
+    "l2": "lwf",
+    "rehearsal-free": "lwf",
+    "er-balanced": "er",
+    "gem": "agem",
+    "der": "der++",
+    "negative-replay": "fine-tuning",
+    "icarl": "er",
+    "pcr": "er",
+    "hpcr": "er",
+}
+_OPTIMIZER = ("learning_rate", "reset_optimizer")
+_CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "cumulative": {"retrain_every": 50},
+    "der": {"alpha": 0.1},
+    "gnr": {"generator_epochs": 2},
+}
+_REASONS = {
+    "bir": "a fully connected net does not learn from these pixels: compare it on latents",
+}
+# Of the others, L2P needs weights that are not available, L2P-lite is in Figure 5, and codes have no classifier.
+_LEFT_OUT_GROUPS = ("prompts", "disentangled codes")
+_NOTE = (
+    "Methods without trials of their own have the learning rate that was chosen for a related method, and 5,000 "
+    "images or latents where they store any. CWR, AR1 and generative negative replay start from a net that was "
+    "pre-trained on other shapes. GEM learns 20 tasks, because its cost grows with the square of their number."
+)
+
+
+def _names() -> list[str]:
+    in_overview = {trial.method for trial in overview.SETTINGS[PAPER].trials}
+    return [
+        name
+        for name, method in METHODS.items()
+        if name not in in_overview and method.group not in _LEFT_OUT_GROUPS
+    ]
+
+
+def _settings(name: str, scale: str) -> dict[str, Any]:
+    """Return the settings of a method: chosen for a related one, a buffer, and weights to start from."""
+    known = list_settings(METHODS[name].settings())
+    if scale == SMALL:
+        return dict(_CHANGES.get(name, EMPTY)) if name != "cumulative" else {}
+    chosen = TUNED.get(_RELATED.get(name, ""), {})
+    settings: dict[str, Any] = {key: chosen[key] for key in _OPTIMIZER if key in chosen}
+    if "buffer_size" in known:
+        settings["buffer_size"] = MIDDLE_BUFFER[PAPER]
+    if "weights" in known:
+        settings |= PRETRAINED
+    return settings | dict(_CHANGES.get(name, EMPTY))
+
+
+def _trials(scale: str) -> tuple[Trial, ...]:
+    plan = {"one_shot": (), "open_set": False, "final_after": ()}
+    return tuple(
+        Trial(
+            name, name, _settings(name, scale), plan=plan, seeds=SEEDS[:1],
+            max_tasks=_FEWER_TASKS.get(name, _TASKS),
+        )
+        for name in _names()
+    )  # fmt: skip
+
+
+SETTINGS = {scale: Settings(_trials(scale)) for scale in (SMALL, PAPER)}
+
+
+def run(runner: Runner) -> None:
+    """Run all trials."""
+    runner.run_trials(runner.settings(SETTINGS).trials)
+
+
+def figure(results: ResultsFolder) -> ExperimentResult:
+    """Draw one curve per method that learned, and tabulate all."""
+    trials = results.settings(SETTINGS).trials
+    groups = [group for trial in trials for group in results.groups([trial])]
+    learned = [group for group in groups if not did_not_learn(group)]
+    supervision = {name: METHODS[name].supervision for name in METHODS}
+    tables = (
+        protocol_table(groups, supervision, milestones=(10, 50, 100)),
+        unlearned_table(groups, supervision, _REASONS),
+    )
+    final = {
+        group.label: sum(values) / len(values)
+        for group in learned
+        if (values := list(group.values("average_accuracy").values()))
+    }
+    return ExperimentResult(
+        accuracy_figures(learned, "others", "Accuracy on all tasks so far."),
+        tables=[table for table in tables if table.rows],
+        verdicts=[unpublished("Accuracy at the end", format_values(final))],
+        runs=runs_of(groups),
+        missing=results.missing(trials),
+        note=_NOTE,
+    )

@@ -1,8 +1,8 @@
 """Tables of the pages of methods, from committed rows.
 
 A page names trials or a method in a comment, such as `<!-- toy: toy-er toy-er-buffer-size-50 -->`,
-`<!-- paper: er-5k er-20k -->` or `<!-- avalanche: er -->`; the table between it and `<!-- end of toy -->` is
-written anew.
+`<!-- paper: er-5k er-20k -->` or `<!-- avalanche: er -->`. The table below it, down to a comment such as
+`<!-- end of toy -->`, is written anew.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Update the published numbers from rows: python docs/published.py.
 
-Tables of the pages of methods: see method_tables.py. A number of README.md and docs/results.md stands in a block such as `<!-- learning -->` to `<!-- end of learning -->`, which
-is written anew, or in a gap of a sentence, which is filled, or it is no result. `published_rows.py` lists
-blocks, sentences and other numbers, and says how each result is computed.
+Tables on the pages of methods: see method_tables.py. A number of README.md and docs/results.md stands in
+a block such as `<!-- learning -->` to `<!-- end of learning -->`, which is written anew, or in a gap of
+a sentence, which is filled, or it is no result. `published_rows.py` lists blocks, sentences and other
+numbers, and says how each result is computed.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ import pytest
 
 from everlearn.experiments.framework.grids import GRIDS, TRIALS
 from everlearn.experiments.framework.results_folder import ResultsFolder
-from everlearn.experiments.framework.tuning import chosen_settings, scores
+from everlearn.experiments.framework.tuning import choose, chosen_settings, scores
 from everlearn.methods import METHODS
+from everlearn.methods.tuned import TUNED_KEPT
 
 ROWS = Path(__file__).parents[2] / "results" / "tuning"
 
@@ -30,6 +31,17 @@ def test_the_preset_has_the_settings_that_the_trials_choose(trials, method):
     varied = {name: chosen[name] for name in GRIDS[method].choices}
     preset = METHODS[method].settings_for("gpu", "paper")
     assert {name: preset.get(name) for name in varied} == varied
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in GRIDS if "reset_optimizer" in GRIDS[name].choices]
+)
+def test_the_settings_with_a_kept_state_are_those_that_such_trials_choose(trials, method):
+    kept = [s for s in scores(trials, method) if not s.trial.settings["reset_optimizer"]]
+    varied = {name: choose(kept).trial.settings[name] for name in GRIDS[method].choices}
+    preset = METHODS[method].settings_for("gpu", "paper")
+    expected = preset | TUNED_KEPT.get(method, {}) | {"reset_optimizer": False}
+    assert {name: expected.get(name) for name in varied} == varied
 
 
 def test_no_tuning_run_was_tested_on_test_images(trials):

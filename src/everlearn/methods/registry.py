@@ -478,6 +478,7 @@ _RECORDS: dict[str, Method] = {
             "toy": {"batch_size": 16, "final_learning_rate": 5e-4},
             "quickstart": {"epochs": 32},  # passes over its buffer, not over a task
             "environments": {"epochs": 32},
+            "small-scale": {"epochs": 64},
             "gpu": {"batch_size": 256, "epochs": 64},
             "paper": {"retrain_every": 100},  # as often as is affordable
         },

@@ -35,3 +35,13 @@ TUNED: dict[str, dict[str, object]] = {
         "patience": 0,
     },
 }
+
+# What the same trials choose among those that keep the optimizer's state, where it differs.
+TUNED_KEPT: dict[str, dict[str, object]] = {
+    "dcl": {"learning_rate": 2e-3},
+    "dcl-plus": {"learning_rate": 1e-3},
+    "lwf": {"learning_rate": 1e-4, "distillation_weight": 1.0},
+    "si": {"learning_rate": 1e-4, "strength": 0.1},
+    "agem": {"learning_rate": 1e-4, "images_per_task": 100},
+    "fine-tuning": {"learning_rate": 1e-4},
+}

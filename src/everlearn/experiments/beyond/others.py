@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from everlearn.core.settings import list_settings
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.groups import accuracy_figures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
@@ -43,6 +42,7 @@ _RELATED = {
     "pcr": "er",
     "hpcr": "er",
 }
+_PRETRAINED = ("cwr", "cwr-plus", "cwr-star", "ar1", "ar1-free", "gnr")
 _OPTIMIZER = ("learning_rate", "reset_optimizer")
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "cumulative": {"retrain_every": 50},
@@ -52,12 +52,13 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = {
 _REASONS = {
     "bir": "a fully connected net does not learn from these pixels: compare it on latents",
 }
-# Of the others, L2P needs weights that are not available, L2P-lite is in Figure 5, and codes have no classifier.
+# L2P needs weights that are not available, L2P-lite is in Figure 5, and codes have no classifier.
 _LEFT_OUT_GROUPS = ("prompts", "disentangled codes")
 _NOTE = (
-    "Methods without trials of their own have the learning rate that was chosen for a related method, and 5,000 "
-    "images or latents where they store any. CWR, AR1 and generative negative replay start from a net that was "
-    "pre-trained on other shapes. GEM learns 20 tasks, because its cost grows with the square of their number."
+    "Methods without trials of their own have the learning rate that was chosen for a related method, and "
+    "5,000 images or latents where they store any. CWR, AR1 and generative negative replay start from a "
+    "net that was pre-trained on other shapes. GEM learns 20 tasks, because its cost grows with the square "
+    "of their number."
 )
 
 
@@ -72,14 +73,13 @@ def _names() -> list[str]:
 
 def _settings(name: str, scale: str) -> dict[str, Any]:
     """Return the settings of a method: chosen for a related one, a buffer, and weights to start from."""
-    known = list_settings(METHODS[name].settings())
     if scale == SMALL:
-        return dict(_CHANGES.get(name, EMPTY)) if name != "cumulative" else {}
+        return {}
     chosen = TUNED.get(_RELATED.get(name, ""), {})
-    settings: dict[str, Any] = {key: chosen[key] for key in _OPTIMIZER if key in chosen}
-    if "buffer_size" in known:
+    settings = {key: chosen[key] for key in _OPTIMIZER if key in chosen}
+    if "a buffer" in METHODS[name].stores:
         settings["buffer_size"] = MIDDLE_BUFFER[PAPER]
-    if "weights" in known:
+    if name in _PRETRAINED:
         settings |= PRETRAINED
     return settings | dict(_CHANGES.get(name, EMPTY))
 

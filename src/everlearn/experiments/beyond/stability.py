@@ -21,6 +21,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import judge_statement, unpublished
+from everlearn.methods.tuned import TUNED_KEPT
 from everlearn.metrics.transfer import LEARNED
 from everlearn.report import Group, Table
 from everlearn.report.charts.curves import draw_probes
@@ -57,7 +58,8 @@ _COLUMNS = {
     "average_accuracy": "accuracy at the end",
 }
 _NOTE = (
-    "Optimizer state is kept across tasks, except where a row says that it is reset: the first step after "
+    "Optimizer state is kept across tasks, with the settings that everlearn tune chooses among trials that "
+    "keep it, except where a row says that it is reset: the first step after "
     "a reset moves every weight by the full learning rate, whatever the task; where the same task comes "
     "again, there is nothing else to cause a gap. The gap is averaged over old tasks and task switches. In "
     "the first step: fraction of the accuracy lost that is lost in the first step of the new task. "
@@ -74,8 +76,9 @@ _NONE_LEARNED = "none of them learned its tasks"
 
 
 def _kept(trial: Trial) -> Trial:
-    """Return the variant of a trial that keeps its optimizer state across tasks."""
-    settings = {**trial.settings, "reset_optimizer": False}
+    """Return the variant of a trial that keeps its optimizer state, with the settings chosen for that."""
+    chosen = TUNED_KEPT.get(trial.method, {})
+    settings = {**trial.settings, **chosen, "reset_optimizer": False}
     name = f"gap-{trial.method}"
     return trial._replace(
         name=name, settings=settings, label=trial.title, max_tasks=None, tasks_by_seed={}

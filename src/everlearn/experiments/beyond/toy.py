@@ -1,4 +1,4 @@
-"""The toy stream: every method that learns from points, with the settings that the pages of methods compare."""
+"""The toy stream: every method that learns from points, with the settings that pages of methods compare."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _VARIANTS: dict[str, tuple[Mapping[str, Any], ...]] = {
     ),
     "er-balanced": ({"buffer_size": 50},),
     "gem": ({"images_per_task": 10}, {"margin": 0.0}),
-    "der": ({"store_at_task_end": True}, {"balanced": True}, {"alpha": 0.1}),
+    "der": ({"store_at_task_end": True}, {"alpha": 0.1}),
     "der++": (
         {"store_at_task_end": True},
         {"alpha": 0.1},

@@ -27,13 +27,8 @@ COST = {SMALL: "1 minute", PAPER: "10 minutes on two CPU cores"}
 _VARIANTS: dict[str, tuple[Mapping[str, Any], ...]] = {
     "nearest-mean": ({"trained_tasks": 0}, {"trained_tasks": 2}),
     "lwf": ({"distillation_weight": 1.0}, {"distillation_weight": 5.0}),
-    "si": (
-        {"strength": 1.0},
-        {"strength": 5.0},
-        {"strength": 20.0},
-        {"strength": 50.0},
-        {"avalanche_compat": True},
-    ),
+    # With a strength of 20 the loss of seed 10 diverges.
+    "si": ({"strength": 1.0}, {"strength": 5.0}, {"avalanche_compat": True}),
     "ewc": ({"strength": 1e2}, {"strength": 1e4}, {"strength": 1e6}),
     "online-ewc": ({"strength": 1e2}, {"strength": 1e4}, {"strength": 1e6}),
     "l2": ({"strength": 0.01}, {"strength": 1.0}),

@@ -1,6 +1,6 @@
 """Update the published numbers from rows: python docs/published.py.
 
-Tables on the pages of methods: see method_tables.py. A number of README.md and docs/results.md stands in
+Tables on other pages: see page_tables.py. A number of README.md and docs/results.md stands in
 a block such as `<!-- learning -->` to `<!-- end of learning -->`, which is written anew, or in a gap of
 a sentence, which is filled, or it is no result. `published_rows.py` lists blocks, sentences and other
 numbers, and says how each result is computed.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import method_tables
+import page_tables
 from published_rows import BLOCKS, NOT_RESULTS, SENTENCES, Committed, summary
 
 ROOT = Path(__file__).parents[1]
@@ -100,4 +100,4 @@ if __name__ == "__main__":
         for line in unexplained(page, path.read_text()):
             print(f"{page}: no rows are named for: {line}")
     for path in METHOD_PAGES:
-        path.write_text(method_tables.fill(path.read_text(), rows))
+        path.write_text(page_tables.fill(path.read_text(), rows))

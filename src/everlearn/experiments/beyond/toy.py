@@ -29,8 +29,9 @@ _VARIANTS: dict[str, tuple[Mapping[str, Any], ...]] = {
     "lwf": ({"distillation_weight": 1.0}, {"distillation_weight": 5.0}),
     # With a strength of 20 the loss of seed 10 diverges.
     "si": ({"strength": 1.0}, {"strength": 5.0}, {"avalanche_compat": True}),
-    "ewc": ({"strength": 1e2}, {"strength": 1e4}, {"strength": 1e6}),
-    "online-ewc": ({"strength": 1e2}, {"strength": 1e4}, {"strength": 1e6}),
+    # With a strength of 1e4 the loss of two seeds diverges.
+    "ewc": ({"strength": 1e2},),
+    "online-ewc": ({"strength": 1e2},),
     "l2": ({"strength": 0.01}, {"strength": 1.0}),
     "rehearsal-free": (
         {"l2": 0.0},

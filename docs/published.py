@@ -16,7 +16,10 @@ from published_rows import BLOCKS, NOT_RESULTS, SENTENCES, Committed, summary
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/results.md")
-METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
+TABLE_PAGES = [
+    *sorted((ROOT / "docs/methods").glob("*.md")),
+    ROOT / "docs/reference/experiments.md",
+]
 _GAP = r"([-+−]?\d[\d,]*(?:\.\d+)?)"
 _SUMMARY = re.compile(r"(<!-- summary: from \S+ -->\n)(.*?)(<!-- end of summary -->)", re.DOTALL)
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`]+`", re.DOTALL | re.MULTILINE)
@@ -99,5 +102,5 @@ if __name__ == "__main__":
         path.write_text(update(page, path.read_text(), rows))
         for line in unexplained(page, path.read_text()):
             print(f"{page}: no rows are named for: {line}")
-    for path in METHOD_PAGES:
+    for path in TABLE_PAGES:
         path.write_text(page_tables.fill(path.read_text(), rows))

@@ -88,13 +88,21 @@ class Committed:
 
 
 def summary(rows: Committed, columns: Sequence[str]) -> str:
-    """Return columns of the report's summary: all methods that learned; below, seeds and the others."""
+    """Return columns of the summary and the main table: methods that learned, then the others by name."""
     groups = summary_groups(rows.paper)
-    table = summary_table([group for group in groups if not did_not_learn(group)])
-    cells = [[dict(zip(table.head, row, strict=True))[c] for c in columns] for row in table.rows]
+    learned = summary_table([group for group in groups if not did_not_learn(group)])
+    main = _by_method(overview.main_tables(rows.paper)[0])
+    found = {method: main.get(method, {}) | cells for method, cells in _by_method(learned).items()}
+    cells = [[line[column] for column in columns] for line in found.values()]
     sentences = [*_describe_seeds(groups), *_describe_unlearned(groups)]
     text = textwrap.fill(" ".join(sentences), 120, break_on_hyphens=False).replace("*", r"\*")
     return f"{to_markdown_rows(Table('', list(columns), cells, ''))}\n\n{text}"
+
+
+def _by_method(found: Table) -> dict[str, dict[str, str]]:
+    """Return the cells of a table by method and column."""
+    lines = (dict(zip(found.head, row, strict=True)) for row in found.rows)
+    return {line["method"]: line for line in lines}
 
 
 def _describe_seeds(groups: Sequence[Group]) -> list[str]:
@@ -112,13 +120,14 @@ def _describe_seeds(groups: Sequence[Group]) -> list[str]:
 
 
 def _describe_unlearned(groups: Sequence[Group]) -> list[str]:
-    """Name the methods that did not learn, with their learning accuracies."""
+    """Name the methods that did not learn, with their learning accuracies and what they end with."""
     found = [
-        f"{group.label}, {format_seeds(list(group.values('learning_accuracy').values()))}"
+        f"{group.label}, {format_seeds(list(group.values('learning_accuracy').values()))}; its accuracy is "
+        f"{format_seeds(list(group.values('average_accuracy').values()))} after {TABLE_TASKS} tasks"
         for group in groups
         if did_not_learn(group)
     ]
-    return [f"Learning accuracy below {LEARNED}: {'; '.join(found)}."] if found else []
+    return [f"Learning accuracy below {LEARNED}: {'. '.join(found)}."] if found else []
 
 
 def name_seeds(seeds: Sequence[int]) -> str:

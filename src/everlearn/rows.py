@@ -276,6 +276,16 @@ class SeparabilityRow(TypedDict):
     ]
 
 
+class EqualImagesRow(TypedDict):
+    """Test images that equal an exemplar in every pixel."""
+
+    kind: Literal["equal_images"]
+    seed: Seed
+    equal: Annotated[int, "test images that equal an exemplar of their class"]
+    other: Annotated[int, "test images that equal an exemplar of another class"]
+    total: Total
+
+
 class OpenSetCeilingRow(TypedDict):
     """Novelty scores as of an open-set row, of images in canonical pose by their true maps."""
 
@@ -379,6 +389,7 @@ MeasurementRow = (
     | CountRow
     | OverlapRow
     | SeparabilityRow
+    | EqualImagesRow
     | OpenSetCeilingRow
     | MillionRow
     | EditRow

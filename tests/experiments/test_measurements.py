@@ -123,8 +123,13 @@ def test_separability_is_reported_for_the_most_classes(write_measurement, tmp_pa
         for classes, right, alike in ((10, 200, 0.2), (5000, 190, 0.456))
     ]  # fmt: skip
     write_measurement("separability", rows)
+    counts = {"kind": "equal_images", "seed": 10, "equal": 7, "other": 0, "total": 5000}
+    write_measurement("equal-images", [counts])
     result = draw(separability, tmp_path)
-    assert [verdict.ours for verdict in result.verdicts] == ["0.46", "0.9500"]
+    *ours, equal = [verdict.ours for verdict in result.verdicts]
+    assert ours == ["0.46", "0.9500"]
+    assert equal == "7 of 5,000, and 0 that of another class"
+    assert result.missing == []
     assert "5,000 classes" in result.verdicts[0].statement
     assert [row[0] for row in result.tables[0].rows] == ["10", "5,000"]
 

@@ -36,9 +36,20 @@ def drawn(committed: ResultsFolder) -> dict[str, ExperimentResult]:
 @pytest.fixture(scope="session")
 def published() -> ModuleType:
     """The script docs/published.py as a module."""
+    return import_script("published")
+
+
+@pytest.fixture(scope="session")
+def tables() -> ModuleType:
+    """The module docs/page_tables.py."""
+    return import_script("page_tables")
+
+
+def import_script(name: str) -> ModuleType:
+    """Return a script of the folder docs as a module."""
     sys.path.insert(0, str(ROOT / "docs"))
     try:
-        return import_module("published")
+        return import_module(name)
     finally:
         sys.path.remove(str(ROOT / "docs"))
 

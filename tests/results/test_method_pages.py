@@ -1,30 +1,32 @@
-"""Measured numbers on the pages of methods: each passage names its rows or says that there are none."""
+"""Numbers on the pages of methods and experiments: tables are those of the rows, text names its rows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from everlearn.experiments.framework.groups import accuracy_after
-from everlearn.report import Group
-from everlearn.runs.load import load_run
-
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
+METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
+PAGES = [*METHOD_PAGES, ROOT / "docs/reference/experiments.md"]
 _SECTION = re.compile(r"^## Measured\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _FRACTION = re.compile(r"(?<![\w./-])\d*\.\d{2,}(?!\w)")
+_SETTING = re.compile(
+    r"(learning rates?( of)?|rate of|`--[\w-]+`?|strength of|at|with|only|,) 0\.0\d+( and 0\.0\d+)?"
+)
 _NOT_KEPT = re.compile(r"Not kept as rows: ([^.]+)\.")
-_ROWS = re.compile(r"`results/[^`]*`|\(#\S+\)|\]\([\w+-]+\.md#[\w-]+\)")
+_ROWS = re.compile(r"`(results|parts)/[^`]*`|\(#\S+\)|\]\([\w+-]+\.md#[\w-]+\)|`[\w+-]+-seed\d+`")
 
 
-def measured(page: Path) -> str:
-    """Return the section about measurements, without code."""
+def measured(page: Path, tables: ModuleType) -> str:
+    """Return the section about measurements, without code and tables of rows."""
     (section,) = _SECTION.findall(page.read_text())
-    return _CODE_BLOCK.sub("", section)
+    return tables.blank(_CODE_BLOCK.sub("", section))
 
 
 def passages(section: str) -> Iterator[str]:
@@ -52,42 +54,50 @@ def has_origin(passage: str, exceptions: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_numbers_name_their_rows_or_are_marked_as_not_kept(page: Path) -> None:
-    section = measured(page)
-    known = False  # a passage without an origin continues the one before it
+def test_tables_are_those_of_the_rows(tables: ModuleType, rows: Any, page: Path) -> None:
+    text = page.read_text()
+    assert tables.fill(text, rows) == text, "run python docs/published.py"
+
+
+# These two wait for their own rows, and still have several paragraphs with one origin.
+_OPEN = ("gnr", "vase")
+
+
+@pytest.mark.parametrize("page", METHOD_PAGES, ids=lambda page: page.stem)
+def test_numbers_name_their_rows_or_are_marked_as_not_kept(tables: ModuleType, page: Path) -> None:
+    section = measured(page, tables)
+    known = False
     for passage in passages(_NOT_KEPT.sub("", section)):
-        known = known or has_origin(passage, not_kept(section))
-        assert known or not _FRACTION.search(passage), passage
+        known = has_origin(passage, not_kept(section)) or (known and page.stem in _OPEN)
+        numbers = _FRACTION.findall(_SETTING.sub("", " ".join(passage.split())))
+        assert known or not numbers, passage
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_is_marked_as_not_kept_stands_on_the_page(page: Path) -> None:
-    section = measured(page)
+@pytest.mark.parametrize("page", METHOD_PAGES, ids=lambda page: page.stem)
+def test_what_is_marked_as_not_kept_stands_on_the_page(tables: ModuleType, page: Path) -> None:
+    section = measured(page, tables)
     text = " ".join(_NOT_KEPT.sub("", section).split()).lower()
     assert [name for name in not_kept(section) if name.lower() not in text] == []
 
 
-def accuracy_tables() -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Yield page, run, numbers of tasks and accuracies of each table of one run."""
-    for page in PAGES:
-        for passage in passages(measured(page)):
-            runs = set(re.findall(r"`(results/paper/[\w+.-]+-seed\d+)`", passage))
-            head = re.search(r"^\| tasks learned \|(.*)\|$", passage, re.MULTILINE)
-            row = re.search(r"^\| accuracy on all tasks \|(.*)\|$", passage, re.MULTILINE)
-            if len(runs) == 1 and head and row:
-                cells = [[cell.strip() for cell in line[1].split("|")] for line in (head, row)]
-                yield page.stem, runs.pop(), *cells
+def test_an_unknown_trial_is_refused(tables: ModuleType, rows: Any) -> None:
+    page = "<!-- paper: er-7k -->\n<!-- end of paper -->"
+    with pytest.raises(ValueError, match="no experiment has a trial er-7k"):
+        tables.fill(page, rows)
 
 
-@pytest.mark.parametrize(("page", "run", "tasks", "accuracies"), list(accuracy_tables()))
-def test_accuracies_of_a_run_are_those_of_its_rows(
-    page: str, run: str, tasks: list[str], accuracies: list[str]
+def test_trials_without_rows_are_named(
+    tables: ModuleType, published: ModuleType, tmp_path: Path
 ) -> None:
-    group = Group(page, page, [load_run(ROOT / run)])
-    half = 0.5 / 10 ** len(accuracies[0].partition(".")[2])  # of the last digit
-    found = [accuracy_after(group, int(number)) for number in tasks]
-    assert found == pytest.approx(list(map(float, accuracies)), rel=0, abs=half + 1e-9)
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "reproduce.json").write_text('{"scale": "paper"}')
+    page = "<!-- paper: er-5k lwf -->\nold\n<!-- end of paper -->"
+    found = tables.fill(page, published.Committed(tmp_path))
+    assert found == page.replace("old\n", "\nNo rows so far: `er-5k`, `lwf`.\n\n")
 
 
-def test_there_are_tables_to_check() -> None:
-    assert {page for page, *_ in accuracy_tables()} >= {"ewc", "lwf", "si"}
+def test_a_wrong_number_in_a_table_is_replaced(tables: ModuleType, rows: Any) -> None:
+    text = (ROOT / "docs/methods/er.md").read_text()
+    wrong = re.sub(r"(\| ER, 5,000 \| 10, 11, 12 \| )0\.\d+", r"\g<1>0.123", text)
+    assert wrong != text
+    assert tables.fill(wrong, rows) == text

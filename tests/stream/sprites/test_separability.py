@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from everlearn import Canvas, ShapeStyle, Stream
-from everlearn.stream.sprites.separability import separability
+from everlearn.stream.sprites.separability import count_equal_images, separability
 
 
 @pytest.mark.slow
@@ -33,3 +33,28 @@ def test_min_distance_widens_the_gap_between_classes():
 def test_too_few_classes_or_images_are_refused(sizes):
     with pytest.raises(ValueError, match="separability needs"):
         separability(Stream(), *sizes)
+
+
+def test_equal_images_are_those_that_a_search_through_all_pairs_finds():
+    # Poses of a grid with an odd number of values have the canonical one among them.
+    stream = Stream(
+        tasks=2,
+        classes_per_task=2,
+        values_per_factor=3,
+        canvas=Canvas(size=12),
+        split=(0.2, 0.0, 0.8),
+    )
+    exemplars = [(task.exemplars().images, task.exemplars().labels) for task in stream]
+    pairs = [
+        (int(label) == int(known), bool((image == exemplar).all()))
+        for task in stream
+        for batch in [task.test.batch(slice(None))]
+        for image, label in zip(batch.images, batch.labels, strict=True)
+        for group in exemplars
+        for exemplar, known in zip(*group, strict=True)
+    ]
+    found = count_equal_images(stream)
+    assert found.own == sum(equal for own, equal in pairs if own)
+    assert found.other == sum(equal for own, equal in pairs if not own)
+    assert found.images == len(pairs) // 4
+    assert found.own > 0

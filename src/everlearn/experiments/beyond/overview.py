@@ -64,9 +64,9 @@ COST = {SMALL: "5 minutes", PAPER: "1 hour"}
 _NOTE = (
     "DCL and DCL+ are trained on the true affine map of every image and get one exemplar of each class; "
     "contrastive gets the exemplars; latent replay and AR1* start from a net that was pre-trained on other "
-    "shapes; the other methods get labels only. Joint training renders all tasks again, which counts as no "
-    "storage. Settings were chosen by eight trials a method on another seed (everlearn tune). Seconds are "
-    "those of runs that shared one GPU."
+    "shapes; the other methods get labels and the end of each task. Joint training gets all images again, "
+    "which counts as no storage. Settings were chosen by eight trials a method on another seed (everlearn "
+    "tune). Seconds are those of runs that shared one GPU."
 )
 _CAPTION = "Accuracy on the tests of all tasks so far. Some runs learn only the first tasks."
 _REASONS = {

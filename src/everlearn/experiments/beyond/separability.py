@@ -9,13 +9,15 @@ import numpy as np
 
 from everlearn.experiments.framework.groups import wilson_line
 from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Table
 from everlearn.report.charts import draw_lines
 from everlearn.report.charts.accuracy_lines import Line
 from everlearn.report.experiment import ExperimentResult, Figure
-from everlearn.rows import SeparabilityRow, of_kind
+from everlearn.report.verdict import Verdict
+from everlearn.rows import EqualImagesRow, SeparabilityRow, of_kind
 
 if TYPE_CHECKING:
     from everlearn.experiments.framework.runner import Runner
@@ -29,22 +31,26 @@ SETTINGS = {
 }
 COST = {SMALL: "seconds", PAPER: "1 minute, on a CPU"}
 MEASUREMENT = "separability"
-MEASUREMENTS = (MEASUREMENT,)
+EQUAL = "equal-images"
+MEASUREMENTS = (MEASUREMENT, EQUAL)
 _OVERLAPS = (0.9, 0.95, 0.97)  # intersection over union
 _CEILING = "Accuracy of the nearest exemplar through the true map"
 
 
 def run(runner: Runner) -> None:
-    """Measure the first classes of the stream."""
+    """Measure the first classes of the stream, and compare test images with exemplars."""
     options = dict(runner.settings(SETTINGS).options)
     runner.measure(MEASUREMENT, options, lambda: _measure(runner, **options))
+    runner.measure(EQUAL, {"seed": SEEDS[0]}, lambda: [_count_equal(runner, SEEDS[0])])
 
 
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the ceiling of accuracy and the near duplicates against the number of classes."""
     rows = of_kind(results.rows(MEASUREMENT), SeparabilityRow)
+    equal = _judge_equal(of_kind(results.rows(EQUAL), EqualImagesRow))
+    missing = [name for name in MEASUREMENTS if not results.rows(name)]
     if not rows:
-        return ExperimentResult(verdicts=[unpublished(_CEILING, "")], missing=[MEASUREMENT])
+        return ExperimentResult(verdicts=[unpublished(_CEILING, ""), equal], missing=missing)
     last = rows[-1]
     verdicts = [
         unpublished(
@@ -53,12 +59,26 @@ def figure(results: ResultsFolder) -> ExperimentResult:
             "none was published; for 5,000 shapes of the original package we counted 0.68, on pixels",
         ),
         unpublished(_CEILING, f"{last['correct'] / last['images']:.4f}"),
+        equal,
     ]
     return ExperimentResult(
         [_figure(rows)],
         [_table(rows)],
         verdicts=verdicts,
-        measurements=results.origins(MEASUREMENT),
+        missing=missing,
+        measurements=results.origins(*MEASUREMENTS),
+    )
+
+
+def _judge_equal(rows: list[EqualImagesRow]) -> Verdict:
+    """Report how many test images equal an exemplar."""
+    ours = "".join(
+        f"{row['equal']:,} of {row['total']:,}, and {row['other']:,} that of another class"
+        for row in rows
+    )
+    why = "the pose of an exemplar is one of those of the grid; no accuracy changes by 0.002 for it"
+    return unpublished(
+        "Test images that equal the exemplar of their class in every pixel", ours, why
     )
 
 
@@ -103,6 +123,19 @@ def _table(rows: list[SeparabilityRow]) -> Table:
     ]
     note = "Fractions of the classes that overlap another one by more than each limit."
     return Table("Near duplicates", head, body, note)
+
+
+def _count_equal(runner: Runner, seed: int) -> EqualImagesRow:
+    from everlearn.stream.sprites.separability import count_equal_images
+
+    found = count_equal_images(runner.base.with_changes(seed=seed))
+    return {
+        "kind": "equal_images",
+        "seed": seed,
+        "equal": found.own,
+        "other": found.other,
+        "total": found.images,
+    }
 
 
 def _measure(runner: Runner, classes: list[int], images: int) -> Iterator[SeparabilityRow]:

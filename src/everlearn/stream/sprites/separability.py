@@ -58,6 +58,36 @@ def separability(stream: Stream, classes: int = 1000, images: int = 1000) -> Sep
     return Separability(nearest_iou_distances(packed_masks(curves.coefficients)), correct, images)
 
 
+class EqualImages(NamedTuple):
+    """How many test images equal an exemplar of their own or of another class, in every pixel."""
+
+    own: int
+    other: int
+    images: int
+
+
+def count_equal_images(stream: Stream) -> EqualImages:
+    """Compare all test images of a finite stream with the exemplars of all its classes."""
+    exemplars: dict[bytes, set[int]] = {}
+    for task in stream:
+        found = task.exemplars()
+        for pixels, label in zip(_contents(found.images), found.labels.tolist(), strict=True):
+            exemplars.setdefault(pixels, set()).add(label)
+    own = other = images = 0
+    for task in stream:
+        batch = task.test.batch(slice(None))
+        for pixels, label in zip(_contents(batch.images), batch.labels.tolist(), strict=True):
+            classes = exemplars.get(pixels, set())
+            own += label in classes
+            other += bool(classes - {label})
+            images += 1
+    return EqualImages(own, other, images)
+
+
+def _contents(images: torch.Tensor) -> list[bytes]:
+    return [image.tobytes() for image in images.numpy()]
+
+
 def _flat(images: NDArray[np.float32]) -> Floats:
     return images.reshape(len(images), -1).astype(np.float64)
 

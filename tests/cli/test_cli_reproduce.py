@@ -137,3 +137,21 @@ def test_missing_matplotlib_is_told_before_hours_are_spent(tmp_path, monkeypatch
         "reproduce", "fig2", *TINY, "--out", tmp_path / "out"
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_missing_is_printed_and_can_be_made(tmp_path):
+    command = ("reproduce", "fig10", *TINY, "--out", tmp_path)
+    code, out, _ = call(*command, "--missing")
+    assert (code, out.split()) == (0, ["dcl-plus-seed0", "fig10-mistakes"])
+    assert names(tmp_path) == set()
+    assert call(*command, "--only", out.split()[0]).code == 0
+    assert call(*command, "--missing").out.split() == ["fig10-mistakes"]
+
+
+def test_long_runs_are_named_before_short_ones(tmp_path):
+    _, out, _ = call("reproduce", "overview", "--scale", "paper", "--out", tmp_path, "--missing")
+    found = out.split()
+    assert len(found) == len(set(found))
+    assert (
+        found.index("er-5k-seed10") < found.index("joint-seed10") < len(found)
+    )  # 500 and 200 tasks

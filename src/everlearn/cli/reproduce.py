@@ -39,6 +39,9 @@ def reproduce(
         str,
         typer.Option(help="Make these runs and measurements only, with commas; draw nothing."),
     ] = "",
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Print what --only would have to make, a name a line.")
+    ] = False,
     log: Log = None,
 ) -> None:
     """Make a figure or table: run what is missing, go on with what was stopped, then draw."""
@@ -50,6 +53,9 @@ def reproduce(
     from everlearn.experiments.framework.runner import Runner
 
     chosen = EXPERIMENTS if name == ALL else {name: find_experiment(name)}
+    if missing:
+        _print_missing(list(chosen.values()), out / scale, scale)
+        return
     parts = _read_only(only, list(chosen.values()), scale)
     if not parts:
         check_plots()
@@ -77,6 +83,17 @@ def _read_only(text: str, chosen: Sequence[Experiment], scale: str) -> list[str]
             "are called as their folders, as er-5k-seed0, measurements as their files, as fig6-random"
         )
     return names
+
+
+def _print_missing(chosen: Sequence[Experiment], folder: Path, scale: str) -> None:
+    from everlearn.experiments.framework.missing import missing_names
+    from everlearn.experiments.framework.results_folder import ResultsFolder
+    from everlearn.experiments.framework.scales import find_scale
+
+    tasks = find_scale(scale).stream.tasks
+    assert tasks is not None  # the streams of all scales end
+    for name in missing_names(chosen, ResultsFolder(folder, scale), tasks):
+        typer.echo(name)
 
 
 def _carry_out(runner: Runner, chosen: dict[str, Experiment]) -> None:

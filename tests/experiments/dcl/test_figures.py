@@ -257,7 +257,7 @@ def test_fig3_all_must_collapse_early_and_at_any_strength(
 ):
     trials = trials_of(fig3_regularisation)
     for name, accuracy in zip(("lwf", "si", "online-ewc"), early, strict=False):
-        write_seeds(trials[name], accuracies((10, accuracy), (500, 0.9)))
+        write_seeds(trials[name], accuracies((10, accuracy), (200, 0.005)))
     write_seeds(trials["online-ewc-30"], accuracies((10, 0.9), (20, beyond)))
     assert words(fig3_regularisation, tmp_path) == expected
 

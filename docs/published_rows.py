@@ -289,7 +289,7 @@ def _lowest(rows: Committed, mode: str) -> list[float]:
 def _pairs(rows: Committed) -> list[str]:
     """Count the pairs in which negative replay wins exactly where under a quarter is recognised."""
     (table,) = rows.result("gnr-generator").tables
-    fits = [(float(row[5]) > 0) == (float(row[2]) < 0.25) for row in table.rows]
+    fits = [row[5].startswith("+") == (float(row[2]) < 0.25) for row in table.rows]
     return [str(sum(fits)), str(len(fits))]
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_values,
-    mean_or_none,
     values_after,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
@@ -23,6 +22,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -85,13 +85,17 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     verdicts = [
         judge_statement(
             f"They collapse within about {early_tasks} tasks",
-            format_values({label: mean_or_none(values) for label, values in early.items()}),
+            format_values(
+                {label: mean_or_none(values.values()) for label, values in early.items()}
+            ),
             [lead_below(values, _COLLAPSED) for values in early.values() if values],
             f"collapsed: below {_COLLAPSED}",
         ),
         judge_statement(
             "10 and 100 times the strength does not help",
-            format_values({label: mean_or_none(values) for label, values in final.items()}),
+            format_values(
+                {label: mean_or_none(values.values()) for label, values in final.items()}
+            ),
             [lead_below(values, _NO_HELP) for values in final.values()],
             f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
             "learning new tasks",

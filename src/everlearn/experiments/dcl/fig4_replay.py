@@ -10,7 +10,6 @@ import numpy as np
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
-    mean_or_none,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
@@ -25,7 +24,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.metrics import curve
+from everlearn.metrics import curve, mean_or_none
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
@@ -73,7 +72,9 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     verdicts = [
         judge_statement(
             "With a larger buffer accuracy declines later",
-            format_values({label: mean_or_none(tasks) for label, tasks in declines.items()}, 0),
+            format_values(
+                {label: mean_or_none(tasks.values()) for label, tasks in declines.items()}, 0
+            ),
             [lead_over(larger, smaller) for smaller, larger in pairwise(declines.values())],
             f"of the first {TABLE_TASKS} tasks, those until 10 % of the best accuracy is lost for good; "
             "one more than there are where it never is",

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
-    mean_or_none,
     summary_mean,
     values_after,
 )
@@ -21,6 +20,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
 
@@ -57,7 +57,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     contrastive = values.get("contrastive", {})
     fine_tuning = values.get("fine-tuning", {})
     dcl = values.get("dcl", {})
-    means = {method: mean_or_none(found) for method, found in values.items()}
+    means = {method: mean_or_none(found.values()) for method, found in values.items()}
     why = _learning_accuracy(groups)
     verdicts = [
         judge_statement(

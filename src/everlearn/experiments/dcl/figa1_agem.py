@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import accuracy_figures, mean_or_none, values_after
+from everlearn.experiments.framework.groups import accuracy_figures, values_after
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_over
 from everlearn.experiments.framework.shared_trials import (
@@ -16,6 +16,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     lead = lead_over(values.get(DCL.title, {}), values.get(AGEM.title, {}), _FAR)
     verdict = judge_statement(
         f"After {tasks} tasks A-GEM is far below DCL",
-        format_values({label: mean_or_none(found) for label, found in values.items()}),
+        format_values({label: mean_or_none(found.values()) for label, found in values.items()}),
         [lead],
         f"by more than {_FAR}",
     )

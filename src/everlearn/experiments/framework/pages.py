@@ -41,7 +41,6 @@ _GROUPS = {
     "beyond": "Beyond the paper",
     "gnr": "Generative negative replay",
     "vase": "VASE",
-    "plasticity": "Plasticity",
 }
 
 

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from everlearn.metrics import aggregate, compare, wilson
+from everlearn.metrics import MIN_SEEDS, aggregate, compare, wilson
 
-MIN_SEEDS = 3  # with fewer, nothing is decided
 EQUIVALENCE = 0.01  # fractions that differ by up to this much count as equal
 _CONFIDENCE = 0.95
 _DIGITS = 9  # 1.0 - 0.995 is slightly more than 0.005

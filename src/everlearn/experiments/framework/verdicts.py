@@ -8,7 +8,6 @@ import numpy as np
 
 from everlearn.experiments.framework.rule import (
     EQUIVALENCE,
-    MIN_SEEDS,
     Lead,
     Values,
     describe_seeds,
@@ -16,7 +15,8 @@ from everlearn.experiments.framework.rule import (
     judge_number,
     lead_above,
 )
-from everlearn.report.tables.numbers import three_digits
+from everlearn.metrics import MIN_SEEDS
+from everlearn.report.tables.numbers import decimal, three_digits
 from everlearn.report.verdict import Verdict
 
 _NOT_MEASURED = "not measured"
@@ -70,17 +70,18 @@ def unpublished(statement: str, ours: str, why: str = "no value was published") 
 
 def format_interval(values: Values, digits: int = 4) -> str:
     """Format a mean over seeds with its interval: "0.9200 (0.9012 to 0.9388, 3 seeds)"."""
-    mean = f"{np.mean(list(values.values())):.{digits}f}"
+    mean = decimal(float(np.mean(list(values.values()))), digits)
     lead = lead_above(values, 0.0)
     if lead is None or lead.seeds < MIN_SEEDS:
         return f"{mean} ({describe_seeds(len(values))})"
-    return f"{mean} ({lead.low:.{digits}f} to {lead.high:.{digits}f}, {describe_seeds(lead.seeds)})"
+    ends = f"{decimal(lead.low, digits)} to {decimal(lead.high, digits)}"
+    return f"{mean} ({ends}, {describe_seeds(lead.seeds)})"
 
 
 def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Format named numbers as "a: 0.123; b: 0.456", leaving out those that are None."""
     known = {name: value for name, value in values.items() if value is not None}
-    return "; ".join(f"{name}: {value:.{digits}f}" for name, value in known.items())
+    return "; ".join(f"{name}: {decimal(value, digits)}" for name, value in known.items())
 
 
 def _describe_leads(leads: Sequence[Lead]) -> str:

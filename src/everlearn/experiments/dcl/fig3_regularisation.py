@@ -18,7 +18,6 @@ from everlearn.experiments.framework.shared_trials import (
     FINE_TUNING,
     LWF,
     SI,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
@@ -70,7 +69,8 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy at the published strengths and above them."""
     settings = results.settings(SETTINGS)
     published = results.groups(_PUBLISHED)
-    compared = results.groups(_PUBLISHED, TABLE_TASKS)
+    early_tasks = settings.options["early"]
+    compared = results.groups(_PUBLISHED, early_tasks)
     regularised = [group for group in compared if group.method in _REGULARISED]
     stronger = results.groups(settings.trials[len(_PUBLISHED) :])
     figures = accuracy_figures(
@@ -79,7 +79,6 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     figures += accuracy_figures(
         stronger, "fig3-strengths", "10 and 100 times the published strength."
     )
-    early_tasks = settings.options["early"]
     early = {group.label: values_after(group, early_tasks) for group in regularised}
     final = {group.label: final_values(group) for group in stronger}
     verdicts = [

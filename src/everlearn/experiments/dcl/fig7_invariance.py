@@ -16,7 +16,6 @@ from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
     FINE_TUNING,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
@@ -50,8 +49,8 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy of all methods."""
     settings = results.settings(SETTINGS)
-    groups = {group.method: group for group in results.groups(settings.trials, TABLE_TASKS)}
     tasks = settings.options["tasks"]
+    groups = {group.method: group for group in results.groups(settings.trials, tasks)}
     chance_level = 1 / settings.options["classes"]
     values = {method: values_after(group, tasks) for method, group in groups.items()}
     contrastive = values.get("contrastive", {})

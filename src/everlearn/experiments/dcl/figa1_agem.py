@@ -12,7 +12,6 @@ from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
     FINE_TUNING,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
@@ -44,7 +43,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
     groups = results.groups(settings.trials)
-    compared = results.groups(settings.trials, TABLE_TASKS)
+    compared = results.groups(settings.trials, tasks)
     values = {group.label: values_after(group, tasks) for group in compared}
     lead = lead_over(values.get(DCL.title, {}), values.get(AGEM.title, {}), _FAR)
     verdict = judge_statement(

@@ -129,7 +129,9 @@ def test_fig4_largest_buffer_must_lose_ten_percent(write_seeds, tmp_path, last, 
         ((0.7, 0.8, 0.8), ["undecided", "equal"]),
         ((0.9, 0.8, 0.7), ["worse", "equal"]),
         ((0.7, 0.8, 0.4), ["worse", "worse"]),  # five passes fall below where they began
-        ((0.7, 0.8), [NONE, NONE]),
+        ((0.7, 0.8), ["undecided", "undecided"]),  # as long as five passes have no rows
+        ((0.8, 0.7), ["worse", "undecided"]),  # which they cannot change
+        ((), [NONE, NONE]),
     ],
 )
 def test_fig8_more_epochs_must_end_higher_and_all_must_rise(write_seeds, tmp_path, ends, expected):
@@ -243,6 +245,9 @@ def test_fig9_judges_dcl_and_dcl_plus_separately(write_seeds, tmp_path):
     assert (ours.statement, ours.verdict) == (f"DCL+: {statement}", "better")
 
 
+PUBLISHED_STRENGTHS = {"dcl-plus", "dcl", "fine-tuning", "lwf", "si", "online-ewc"}
+
+
 @pytest.mark.parametrize(
     ("early", "beyond", "expected"),
     [
@@ -258,8 +263,21 @@ def test_fig3_all_must_collapse_early_and_at_any_strength(
     trials = trials_of(fig3_regularisation)
     for name, accuracy in zip(("lwf", "si", "online-ewc"), early, strict=False):
         write_seeds(trials[name], accuracies((10, accuracy), (500, 0.9)))
-    write_seeds(trials["online-ewc-30"], accuracies((10, 0.9), (20, beyond)))
+    for name in trials.keys() - PUBLISHED_STRENGTHS:
+        accuracy = beyond if name == "online-ewc-30" else 0.05
+        write_seeds(trials[name], accuracies((10, 0.9), (20, accuracy)))
     assert words(fig3_regularisation, tmp_path) == expected
+
+
+def test_fig3_names_methods_and_strengths_without_rows(write_seeds, tmp_path):
+    trials = trials_of(fig3_regularisation)
+    for name in ("lwf", "si"):
+        write_seeds(trials[name], accuracies((10, 0.1)))
+    write_seeds(trials["lwf-10"], accuracies((20, 0.05)))
+    verdicts = draw(fig3_regularisation, tmp_path).verdicts
+    assert [verdict.verdict for verdict in verdicts] == ["undecided", "undecided"]
+    assert verdicts[0].why.endswith("; no rows yet of: EWC, online")
+    assert "no rows yet of: LwF, 1; SI, 1; " in verdicts[1].why
 
 
 def test_fig5_reports_accuracies_without_comparison(write_run, tmp_path):
@@ -355,7 +373,7 @@ def test_figa2_goes_from_er_to_der_in_steps(tmp_path):
     assert settings["der++-5k-labels"] == {**dark, "beta": 1.0, "alpha": 0.0}
 
 
-@pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
+@pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, "undecided")])
 def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_path, replay, word):
     trials = trials_of(overview)
     write_seeds(trials["dcl"], end(0.9))
@@ -365,7 +383,7 @@ def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_pa
     ]
     for trial in others:
         accuracy = replay if trial.name == "er-20k" else 0.1
-        if accuracy is not None:  # without one of them the statement is not judged
+        if accuracy is not None:  # without one of them the statement is not decided
             write_seeds(trial, end(accuracy))
     assert words(overview, tmp_path) == [word]
 

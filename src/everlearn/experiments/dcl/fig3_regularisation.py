@@ -8,6 +8,7 @@ from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_values,
     values_after,
+    values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_below
@@ -55,7 +56,7 @@ SETTINGS = {
     PAPER: Settings((*_PUBLISHED, *_stronger(20)), {"early": 10}),
 }
 COST = {SMALL: "2 minutes", PAPER: "1 hour"}
-_REGULARISED = (LWF.method, SI.method, EWC.method)
+_REGULARISED = (LWF, SI, EWC)
 _COLLAPSED = 0.2
 _NO_HELP = 0.1
 
@@ -71,7 +72,6 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     published = results.groups(_PUBLISHED)
     early_tasks = settings.options["early"]
     compared = results.groups(_PUBLISHED, early_tasks)
-    regularised = [group for group in compared if group.method in _REGULARISED]
     stronger = results.groups(settings.trials[len(_PUBLISHED) :])
     figures = accuracy_figures(
         published, "fig3", "Accuracy on all tasks so far, at the published strengths."
@@ -79,16 +79,21 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     figures += accuracy_figures(
         stronger, "fig3-strengths", "10 and 100 times the published strength."
     )
-    early = {group.label: values_after(group, early_tasks) for group in regularised}
-    final = {group.label: final_values(group) for group in stronger}
+    early = values_by_title(
+        _REGULARISED, {group.label: values_after(group, early_tasks) for group in compared}
+    )
+    final = values_by_title(
+        settings.trials[len(_PUBLISHED) :], {group.label: final_values(group) for group in stronger}
+    )
     verdicts = [
         judge_statement(
             f"They collapse within about {early_tasks} tasks",
             format_values(
                 {label: mean_or_none(values.values()) for label, values in early.items()}
             ),
-            [lead_below(values, _COLLAPSED) for values in early.values() if values],
+            [lead_below(values, _COLLAPSED) for values in early.values()],
             f"collapsed: below {_COLLAPSED}",
+            list(early),
         ),
         judge_statement(
             "10 and 100 times the strength does not help",
@@ -98,6 +103,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
             [lead_below(values, _NO_HELP) for values in final.values()],
             f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
             "learning new tasks",
+            list(final),
         ),
     ]
     return ExperimentResult(

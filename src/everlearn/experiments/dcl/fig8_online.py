@@ -9,6 +9,7 @@ from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
     final_values,
+    values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
@@ -54,16 +55,18 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
     dcl = results.groups(_EPOCHS, TABLE_TASKS)
-    complete = dcl if len(dcl) == len(_EPOCHS) else []
-    ends = [final_values(group) for group in complete]
-    rises = {group.label: {run.seed: _rise(run) for run in group.runs} for group in complete}
+    ends = values_by_title(_EPOCHS, {group.label: final_values(group) for group in dcl})
+    rises = values_by_title(
+        _EPOCHS, {group.label: {run.seed: _rise(run) for run in group.runs} for group in dcl}
+    )
     plus = {group.label: final_accuracy(group) for group in results.groups([_PLUS])}
     verdicts = [
         judge_statement(
             "More epochs end higher",
             format_values({group.label: final_accuracy(group) for group in dcl}),
-            [lead_over(more, fewer) for fewer, more in pairwise(ends)],
+            [lead_over(more, fewer) for fewer, more in pairwise(ends.values())],
             f"accuracy after {TABLE_TASKS} tasks",
+            [f"{more} over {fewer}" for fewer, more in pairwise(ends)],
         ),
         judge_statement(
             "Accuracy rises with any number of epochs",
@@ -72,6 +75,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
             ),
             [lead_above(values, 0.0) for values in rises.values()],
             f"accuracy after {TABLE_TASKS} tasks minus the first one",
+            list(rises),
         ),
         unpublished("DCL+ with one epoch", format_values(plus)),
     ]

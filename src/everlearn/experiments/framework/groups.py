@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from everlearn.experiments.framework.rule import Values
+from everlearn.experiments.framework.trial import Trial
 from everlearn.metrics import curve, mean_or_none, share, wilson
 from everlearn.report import Group
 from everlearn.report.charts import Bar, draw_bars, draw_lines
@@ -34,6 +36,11 @@ def final_values(group: Group) -> dict[int, float]:
 def final_accuracy(group: Group) -> float:
     """Return the accuracy on all tasks at the end, mean over seeds."""
     return float(np.mean(list(final_values(group).values())))
+
+
+def values_by_title(trials: Iterable[Trial], values: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the values of each trial, by seed, in the order of the trials; none where it has no rows."""
+    return {trial.title: values.get(trial.title, {}) for trial in trials}
 
 
 def summary_mean(group: Group, name: str) -> float | None:

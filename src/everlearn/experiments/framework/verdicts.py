@@ -24,18 +24,29 @@ _NO_ROWS = "no rows yet"
 
 
 def judge_statement(
-    statement: str, ours: str, leads: Sequence[Lead | None], why: str = ""
+    statement: str,
+    ours: str,
+    leads: Sequence[Lead | None],
+    why: str = "",
+    names: Sequence[str] = (),
 ) -> Verdict:
     """Judge a statement that a paper makes in words.
 
     Args:
-        leads: the statement holds if all of them are above 0; None stands for a lead without rows.
+        leads: the statement holds if all of them are above 0; None stands for a lead without rows. One
+            lead below 0 decides; else nothing is decided while there are leads without rows.
+        names: what each lead is of, so that those without rows can be named.
     """
     known = [lead for lead in leads if lead is not None]
-    if not leads or len(known) < len(leads):
+    if not known:
         return Verdict(statement, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
     word = judge_leads(known)
-    return Verdict(statement, "as stated", ours, word, _join(why, _describe_leads(known)))
+    absent = _describe_absent(leads, names)
+    if absent and word != "worse":
+        word = "undecided"
+    return Verdict(
+        statement, "as stated", ours, word, _join(why, _describe_leads(known, word), absent)
+    )
 
 
 def compare_number(
@@ -51,7 +62,7 @@ def compare_number(
     Args:
         values: our numbers, by seed.
         digits: digits after the point that the paper prints.
-        margin: largest difference that counts as equal.
+        margin: see `rule.judge_number`.
     """
     printed = f"{published:.{digits}f}"
     lead = lead_above(values, published)
@@ -84,15 +95,27 @@ def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
     return "; ".join(f"{name}: {decimal(value, digits)}" for name, value in known.items())
 
 
-def _describe_leads(leads: Sequence[Lead]) -> str:
-    """Describe the interval that decides: the one with the lowest end."""
-    fewest = min(lead.seeds for lead in leads)
-    weakest = min(leads, key=lambda lead: lead.low)
+def _describe_leads(leads: Sequence[Lead], word: str) -> str:
+    """Describe the interval that decides: for "worse" that with the lowest upper end, else lower end."""
+    if word == "worse":
+        weakest = min(leads, key=lambda lead: lead.high)
+    else:
+        weakest = min(leads, key=lambda lead: (lead.low, lead.seeds))
     if not np.isfinite(weakest.low):
-        return f"{describe_seeds(fewest)}, too few to decide"
+        return f"{describe_seeds(weakest.seeds)}, too few to decide"
     name = "lead" if len(leads) == 1 else "smallest lead"
     ends = f"{three_digits(weakest.low)} to {three_digits(weakest.high)}"
-    return f"{name} {ends}, {describe_seeds(fewest)}"
+    return f"{name} {ends}, {describe_seeds(weakest.seeds)}"
+
+
+def _describe_absent(leads: Sequence[Lead | None], names: Sequence[str]) -> str:
+    """Name the leads without rows, or count them where they have no names; empty if all have rows."""
+    if None not in leads:
+        return ""
+    if not names:
+        return f"{_NO_ROWS} of {leads.count(None)} of {len(leads)} comparisons"
+    absent = [name for name, lead in zip(names, leads, strict=True) if lead is None]
+    return f"{_NO_ROWS} of: {'; '.join(absent)}"
 
 
 def _join(*sentences: str) -> str:

@@ -45,7 +45,12 @@ _GROUPS = {
 
 
 def write_scale(folder: Path, scale: str) -> None:
-    """Record in a folder the scale of its runs."""
+    """Record in a folder the scale of its runs; refuse a folder of another scale."""
+    recorded = read_scale(folder)
+    if recorded not in (None, scale):
+        raise ValueError(
+            f"{folder} holds runs of scale {recorded}, not {scale}; name another folder with --out"
+        )
     write_file(folder / SCALE_FILE, json.dumps({"scale": scale}).encode() + b"\n")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from everlearn.experiments.beyond import continuous, cost, overview, scenarios, stability
 from everlearn.experiments.dcl import (
+    ablations,
     fig3_regularisation,
     fig4_replay,
     fig5_l2p,
@@ -243,6 +244,21 @@ def test_fig9_judges_dcl_and_dcl_plus_separately(write_seeds, tmp_path):
     statement = "area under the published curve"
     assert (published.statement, published.verdict) == (f"DCL: {statement}", "worse")
     assert (ours.statement, ours.verdict) == (f"DCL+: {statement}", "better")
+
+
+@pytest.mark.parametrize(("size", "told"), [(64, True), (128, False), (None, False)])
+def test_fig9_names_what_true_maps_reach_on_images_of_this_size(
+    write_seeds, write_measurement, tmp_path, size, told
+):
+    write_seeds(trials_of(fig9_open_set)["dcl"], scores(0.9))
+    if size:
+        known = scores(0.95)[-1]
+        ceiling = {"size": size, "known": known["known"], "unknown": known["unknown"]}
+        write_measurement(ablations.MEASUREMENT, [{"kind": "open-set-ceiling", **ceiling}])
+    result = draw(fig9_open_set, tmp_path)
+    assert result.verdicts[0].why.endswith("; true maps reach 0.9500 on them") is told
+    assert list(result.measurements) == ([ablations.MEASUREMENT] if size else [])
+    assert ablations.MEASUREMENT not in result.missing
 
 
 PUBLISHED_STRENGTHS = {"dcl-plus", "dcl", "fine-tuning", "lwf", "si", "online-ewc"}

@@ -261,7 +261,7 @@ def test_cost_table_compares_first_and_last_tasks(write_run, tmp_path):
     assert table.rows[0] == ["GNR", "1", "2.50", "20.50", "8.20", "4.0 kB"]
 
 
-def tested(*pairs: tuple[int, float]) -> Rows:
+def accuracies(*pairs: tuple[int, float]) -> Rows:
     """Tests of the first task after so many tasks."""
     return [
         {
@@ -273,10 +273,10 @@ def tested(*pairs: tuple[int, float]) -> Rows:
 
 
 def test_long_streams_compare_accuracies_after_as_many_tasks(write_run, tmp_path):
-    longer = tested((100, 0.8), (200, 0.7), (500, 0.1))
+    longer = accuracies((100, 0.8), (200, 0.7), (500, 0.1))
     write_run(trials_of(gnr_long)["gnr-long"], longer)
-    write_run(trials_of(gnr_long)["gnr-pr-long"], tested((100, 0.6), (200, 0.5)), tasks=200)
-    write_run(trials_of(gnr_long)["bir-long"], tested((100, 0.3)), tasks=100)
+    write_run(trials_of(gnr_long)["gnr-pr-long"], accuracies((100, 0.6), (200, 0.5)), tasks=200)
+    write_run(trials_of(gnr_long)["bir-long"], accuracies((100, 0.3)), tasks=100)
     result = draw(gnr_long, tmp_path)
     assert [(verdict.statement, verdict.ours) for verdict in result.verdicts] == [
         ("Accuracy after 100 tasks", "GNR: 0.800; GNR, positive: 0.600; BIR: 0.300"),
@@ -286,7 +286,7 @@ def test_long_streams_compare_accuracies_after_as_many_tasks(write_run, tmp_path
 
 
 def test_ar1_on_the_long_stream_is_compared_after_200_tasks(write_run, tmp_path):
-    write_run(trials_of(ar1_long)["ar1-free-long"], tested((200, 0.5), (500, 0.1)))
+    write_run(trials_of(ar1_long)["ar1-free-long"], accuracies((200, 0.5), (500, 0.1)))
     (verdict,) = draw(ar1_long, tmp_path).verdicts
     assert (verdict.statement, verdict.verdict) == ("Accuracy after 200 tasks", NONE)
     assert verdict.ours == "AR1*free, 5,000: 0.500"

@@ -118,7 +118,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     found = {group.label: group for group in groups}
     contrastive_tasks = settings.options["contrastive_tasks"]
     contrastive = results.groups((CONTRASTIVE, _L1_ONLY), contrastive_tasks)
-    ceilings = _ceilings(results)
+    ceilings = open_set_ceilings(results)
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]
     verdicts.append(_judge_l1(contrastive, contrastive_tasks))
     verdicts.append(_judge_open_set(found, ceilings))
@@ -168,7 +168,8 @@ def _judge_open_set(groups: dict[str, Group], ceilings: dict[int, float]) -> Ver
     return unpublished("Open set: area under the published curve", ours, why)
 
 
-def _ceilings(results: ResultsFolder) -> dict[int, float]:
+def open_set_ceilings(results: ResultsFolder) -> dict[int, float]:
+    """Return the open-set areas that true maps reach, by the size of images; none before `run`."""
     rows = of_kind(results.rows(MEASUREMENT), OpenSetCeilingRow)
     return {row["size"]: paper_area(paper_curve(row["known"], row["unknown"])) for row in rows}
 

@@ -16,7 +16,7 @@ from everlearn.experiments.framework.scales import SCALES
 from everlearn.experiments.framework.shared_trials import NEW_SEEDS, SEEDS
 from everlearn.experiments.framework.trial import PAPER, Trial
 from everlearn.experiments.gnr.modes import final_accuracies
-from everlearn.experiments.gnr.trials import AR1, NC, NIC
+from everlearn.experiments.gnr.trials import AR1, NC, NIC, NO_REPLAY
 from everlearn.experiments.registry import EXPERIMENTS
 from everlearn.methods import find_method
 from everlearn.report import group_runs
@@ -58,9 +58,23 @@ def test_replay_of_real_data_is_at_least_as_good_as_generated_negatives(committe
         assert accuracy["PR-OD"] >= accuracy["NR-GD"] - 0.02
 
 
-def test_generated_positives_are_no_better_than_ar1_without_replay(committed):
-    accuracy = gnr_accuracies(committed, NC)
-    assert accuracy["PR-GD"] <= accuracy[AR1] + 0.02
+def fails(reason: str) -> pytest.MarkDecorator:
+    """Mark a case in which the rows contradict the paper."""
+    return pytest.mark.xfail(reason=reason, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "without"),
+    [
+        pytest.param(NC, AR1, id="NC-AR1*"),
+        pytest.param(NC, NO_REPLAY, id="NC-no-replay", marks=fails("0.776 and 0.520")),
+        pytest.param(NIC, AR1, id="NIC-AR1*", marks=fails("0.912 and 0.719")),
+        pytest.param(NIC, NO_REPLAY, id="NIC-no-replay", marks=fails("0.912 and 0.639")),
+    ],
+)
+def test_generated_positives_are_no_better_than_no_replay(committed, protocol, without):
+    accuracy = gnr_accuracies(committed, protocol)
+    assert accuracy["PR-GD"] <= accuracy[without] + 0.02
 
 
 @pytest.mark.xfail(

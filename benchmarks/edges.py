@@ -35,12 +35,12 @@ from everlearn.evaluation.one_shot import (
 from everlearn.memory import Exemplars
 from everlearn.methods.dcl import DCL, fit
 from everlearn.render.affine import transform_images
-from everlearn.render.benchmark import gpu_name, write_rows
+from everlearn.render.benchmark import write_rows
 from everlearn.runs import Run
 from everlearn.runs.launch import load_learner
 from everlearn.runs.presets import PRESETS
 from everlearn.stream import read_stream
-from everlearn.training.device import find_device
+from everlearn.training.device import find_device, gpu_name
 
 EDGES = {"soft": False, "hard": True}  # Canvas.parity
 CANDIDATES = 10
@@ -67,7 +67,7 @@ def main() -> None:
         "tasks": learner.average.tasks,
         "seed": stream.seed,
         "size": stream.canvas.size,
-        **provenance(gpu_name()),
+        **provenance(gpu_name(find_device(options.device))),
     }
     rows = [row | origin for row in measure(stream, learner, options.classes, options.images)]
     write_rows(path, [*read_json_lines(path), *rows])

@@ -3,11 +3,11 @@
     python benchmarks/side_by_side.py JOBS --out DIR [--at-once 10] [--seconds 540] [--archive FILE]
 
 JOBS is a file with one shell command a line; empty lines and lines with # are left out. Several processes
-share a GPU best through MPS, which is started for them. A command that succeeded is not run again when the
-same DIR is given; one that was stopped is, and `everlearn` resumes its run. One that failed is run once
-more after all others: the memory of the card may have been full. The archive holds DIR without checkpoints
-and is renewed every ten seconds, so that a time limit loses little. The exit status is 1 if a command
-failed twice.
+share a GPU best through MPS, which is started for them. A line that occurs twice is run once. A command
+that succeeded is not run again when the same DIR is given; one that was stopped is, and `everlearn` resumes
+its run. One that failed is run once more after all others: the memory of the card may have been full. The
+archive holds DIR without checkpoints and is renewed every ten seconds, so that a time limit loses little.
+The exit status is 1 if a command failed and has not succeeded since.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 PACK_SECONDS = 10.0
+STOP_SECONDS = 20.0  # for commands to end after SIGTERM, before they are killed
 LEFT_OUT = (".npz", ".pt", ".lock")  # checkpoints and weights
 MPS = {
     "CUDA_MPS_PIPE_DIRECTORY": "/tmp/everlearn-mps",
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--archive", type=Path)
     asked = parser.parse_args()
     lines = (line.strip() for line in asked.jobs.read_text().splitlines())
-    jobs = [line for line in lines if line and not line.startswith("#")]
+    jobs = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
     start_mps()
     started = Jobs(jobs, asked.out, asked.archive)
     started.run(asked.at_once, time.monotonic() + asked.seconds)
@@ -75,7 +76,7 @@ class Jobs:
         self.waiting = [job for job in jobs if job not in done]
         self.running: dict[subprocess.Popen[bytes], str] = {}
         self.repeated: set[str] = set()
-        self.failed = 0
+        self.failed: set[str] = set()  # and not succeeded since
 
     def run(self, at_once: int, deadline: float) -> None:
         """Run what waits until it is done or time is up; then stop what runs."""
@@ -88,11 +89,24 @@ class Jobs:
                 self.pack()
                 packed = time.monotonic()
             time.sleep(0.2)
+        print(f"{len(self.waiting)} not started, {len(self.running)} stopped", flush=True)
+        self._stop()
+        self.pack()
+
+    def _stop(self) -> None:
+        """Stop what runs, and wait until it has written its last rows."""
         for process, job in self.running.items():
             print(f"stopped: {job}", flush=True)
-            os.killpg(process.pid, signal.SIGTERM)
-        print(f"{len(self.waiting)} not started, {len(self.running)} stopped", flush=True)
-        self.pack()
+            _signal(process, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        for process, job in self.running.items():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(process, signal.SIGKILL)
+                process.wait()
+            if process.returncode == 0:
+                self._record(job)
 
     def _start(self, job: str) -> None:
         number = self.jobs.index(job)
@@ -109,15 +123,19 @@ class Jobs:
             print(f"{seconds} s, exit {process.returncode}: {job}", flush=True)
             if process.returncode:
                 self._repeat(job)
-                continue
-            with self.record.open("a") as record:
-                record.write(job + "\n")
+            else:
+                self._record(job)
+
+    def _record(self, job: str) -> None:
+        """Record a job that succeeded."""
+        self.failed.discard(job)
+        with self.record.open("a") as record:
+            record.write(job + "\n")
 
     def _repeat(self, job: str) -> None:
-        """Queue a job that failed for the first time, count one that failed again."""
-        if job in self.repeated:
-            self.failed += 1
-        else:
+        """Queue a job that failed for the first time."""
+        self.failed.add(job)
+        if job not in self.repeated:
             self.repeated.add(job)
             self.waiting.append(job)
 
@@ -131,6 +149,12 @@ class Jobs:
                 if path.suffix not in LEFT_OUT and path.name not in LEFT_OUT:
                     _add(archive, path, self.out)
         part.replace(self.archive)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to a command and its children, unless they have just ended."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _add(archive: tarfile.TarFile, path: Path, out: Path) -> None:

@@ -21,9 +21,9 @@ from everlearn.cli.method_options import parse_methods
 from everlearn.core.jsonl import read_json_lines
 from everlearn.core.provenance import provenance
 from everlearn.evaluation.costs import measure_memory
-from everlearn.render.benchmark import gpu_name, write_rows
+from everlearn.render.benchmark import write_rows
 from everlearn.runs.presets import PRESETS
-from everlearn.training.device import synchronized_time
+from everlearn.training.device import find_device, gpu_name, synchronized_time
 
 LEFT_OUT = 2
 # Shares of training, validation and test in a task that is only passed: 280 images to train on.
@@ -40,9 +40,10 @@ def main() -> None:
     parser.add_argument("methods", nargs="+", metavar="method", help="with settings, in quotes")
     options = parser.parse_args()
     path = options.out / "task_seconds.jsonl"
-    origin = provenance(gpu_name())
+    device = find_device(options.device)
+    origin = provenance(gpu_name(device))
     for text in options.methods:
-        row = measure(text, options.preset, options.device, options.tasks)
+        row = measure(text, options.preset, device, options.tasks)
         print(
             f"{text}: {row['seconds_per_task']:.3f} s, at the end {row['seconds_at_the_end']:.3f}",
             flush=True,

@@ -114,7 +114,12 @@ def test_the_commit_is_that_of_the_source_in_any_working_directory(checkout, tmp
 
 @pytest.mark.parametrize(
     ("change", "dirty"),
-    [("everlearn/__init__.py", True), ("everlearn/new.py", True), ("notes.txt", False)],
+    [
+        ("everlearn/__init__.py", True),
+        ("everlearn/new.py", True),
+        ("notes.txt", False),
+        (".gitignore", False),  # tracked, but outside the package
+    ],
 )
 def test_a_changed_or_new_source_file_makes_it_dirty(checkout, change, dirty):
     with (checkout / change).open("a") as file:
@@ -133,6 +138,16 @@ def test_a_copy_without_git_has_the_commit_of_its_stamp(checkout, copy):
     found = run_provenance(copy, copy)
     assert (found["commit"], found["dirty"]) == (git(checkout, "rev-parse", "HEAD"), False)
     assert found["source_digest"] == run_provenance(checkout, checkout)["source_digest"]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "{", '{"commit": "a"}'])
+def test_a_damaged_stamp_is_refused_in_one_line(copy, content):
+    (copy / "everlearn/core/build_stamp.json").write_text(content)
+    found = run_python(copy, copy, "-c", CODE)
+    assert found.stderr.splitlines()[-1].endswith(
+        "write it again with python -m everlearn.core.stamp"
+    )
+    assert "build_stamp.json is damaged: it must hold commit and source_digest" in found.stderr
 
 
 @pytest.mark.parametrize("change", ["changed", "added", "removed", "renamed"])

@@ -26,10 +26,13 @@ Rows = Iterable[dict[str, Any]]
 def write_run(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes the run of a trial with given rows."""
 
-    def write(trial: Trial, rows: Rows, seed: int = 0, finish: bool = True) -> Path:
-        stream = json.dumps({"everlearn_stream": 1, "seed": seed, "tasks": 500})
+    def write(
+        trial: Trial, rows: Rows, seed: int = 0, finish: bool = True, tasks: int = 500
+    ) -> Path:
+        canvas = {"size": 64}
+        about = {"everlearn_stream": 1, "seed": seed, "tasks": tasks, "canvas": canvas}
         settings = {"method": trial.method, "settings": {}, "plan": {}, "device": "cpu"}
-        run = Run.create(tmp_path / trial.folder(seed), stream, settings)
+        run = Run.create(tmp_path / trial.folder(seed), json.dumps(about), settings)
         with run.writing():
             for row in rows:
                 run.append(row)

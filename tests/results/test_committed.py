@@ -16,7 +16,7 @@ from everlearn.experiments.framework.scales import SCALES
 from everlearn.experiments.framework.shared_trials import NEW_SEEDS, SEEDS
 from everlearn.experiments.framework.trial import ENVIRONMENTS, PAPER, TOY, Trial
 from everlearn.experiments.gnr.modes import final_accuracies
-from everlearn.experiments.gnr.trials import AR1, NC, NIC
+from everlearn.experiments.gnr.trials import AR1, NC, NIC, NO_REPLAY
 from everlearn.experiments.registry import EXPERIMENTS
 from everlearn.methods import find_method
 from everlearn.report import group_runs
@@ -59,9 +59,23 @@ def test_replay_of_real_data_is_at_least_as_good_as_generated_negatives(committe
         assert accuracy["PR-OD"] >= accuracy["NR-GD"] - 0.02
 
 
-def test_generated_positives_are_no_better_than_ar1_without_replay(committed):
-    accuracy = gnr_accuracies(committed, NC)
-    assert accuracy["PR-GD"] <= accuracy[AR1] + 0.02
+def fails(reason: str) -> pytest.MarkDecorator:
+    """Mark a case in which the rows contradict the paper."""
+    return pytest.mark.xfail(reason=reason, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "without"),
+    [
+        pytest.param(NC, AR1, id="NC-AR1*"),
+        pytest.param(NC, NO_REPLAY, id="NC-no-replay", marks=fails("0.776 and 0.520")),
+        pytest.param(NIC, AR1, id="NIC-AR1*", marks=fails("0.912 and 0.719")),
+        pytest.param(NIC, NO_REPLAY, id="NIC-no-replay", marks=fails("0.912 and 0.639")),
+    ],
+)
+def test_generated_positives_are_no_better_than_no_replay(committed, protocol, without):
+    accuracy = gnr_accuracies(committed, protocol)
+    assert accuracy["PR-GD"] <= accuracy[without] + 0.02
 
 
 @pytest.mark.xfail(
@@ -102,8 +116,8 @@ def test_every_pair_of_positive_and_negative_replay_is_counted(drawn, committed)
 
 def test_the_finding_on_negative_replay_counts_the_pairs_that_agree(drawn):
     (table,) = drawn["gnr-generator"].tables
-    pairs = [(float(row[2]), float(row[5])) for row in table.rows]
-    agree = sum((gain > 0) == (share < 0.25) for share, gain in pairs)
+    pairs = [(float(row[2]), row[5].startswith("+")) for row in table.rows]
+    agree = sum(gains == (share < 0.25) for share, gains in pairs)
     (verdict,) = drawn["gnr-generator"].verdicts
     assert verdict.ours.startswith(f"in {agree} of {len(pairs)} pairs:")
     assert "chosen after seeing these pairs" in verdict.why

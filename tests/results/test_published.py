@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import shutil
 from pathlib import Path
@@ -92,6 +93,33 @@ def test_the_summary_names_methods_with_fewer_seeds_and_those_that_did_not_learn
     text = " ".join(found.split("\n\n")[1].split())
     assert "Seed 11 so far: ER, 5,000; LwF. No run so far: joint; DCL+; DCL;" in text
     assert text.endswith("Learning accuracy below 0.9: LwF, 0.010 (1 seed).")
+
+
+@pytest.mark.parametrize(
+    ("block", "name", "change"),
+    [
+        ("edges", "edges", {"tasks": 100}),
+        ("edges", "edges", {"seed": 11}),
+        ("costs", "task_seconds", {"preset": "toy"}),
+    ],
+)
+def test_rows_of_other_conditions_are_left_out_and_repeated_ones_refused(
+    published: ModuleType, tmp_path: Path, block: str, name: str, change: dict[str, Any]
+) -> None:
+    shutil.copytree(ROOT / "results/paper/er-20k-seed0", tmp_path / "paper" / "er-20k-seed0")
+    write_scale(tmp_path / "paper", "paper")
+    lines = (ROOT / f"results/{name}.jsonl").read_text().splitlines()
+    table = published.BLOCKS[block]
+
+    def tabulate(*more: dict[str, Any]) -> str:
+        text = "".join(f"{line}\n" for line in [*lines, *map(json.dumps, more)])
+        (tmp_path / f"{name}.jsonl").write_text(text)
+        return table(published.Committed(tmp_path))
+
+    first = json.loads(lines[0])
+    assert tabulate({**first, **change, "correct": 1, "seconds_per_task": 17.0}) == tabulate()
+    with pytest.raises(ValueError, match=f"{name}.jsonl has several rows of "):
+        tabulate(first)
 
 
 @pytest.mark.parametrize(

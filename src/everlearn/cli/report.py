@@ -36,17 +36,36 @@ def report(
 ) -> None:
     """Print a table of runs, and write a plot and a page about them.
 
-    A folder of `everlearn reproduce` gives the page of its experiments.
+    A folder of `everlearn reproduce` gives the page of its experiments, one of `everlearn tune` its table.
     """
     check_plots()
     from everlearn.experiments.framework.pages import read_scale, write_experiments_report
+    from everlearn.experiments.framework.tuning import is_tuning_folder
 
     scale = read_scale(folders[0]) if len(folders) == 1 else None
     if scale is None:
         write_report(folders, out or folders[0], title or "Everlearn report")
         return
+    if is_tuning_folder(folders[0], scale):
+        if out or title:
+            raise ValueError(
+                f"{folders[0]} holds trials of everlearn tune, which have a table and no page; leave out "
+                "--out and --title"
+            )
+        print_tuning(folders[0], scale)
+        return
     page = write_experiments_report(folders[0], scale, out or folders[0] / "report", (), title)
     print_message(f"open {page} in a browser")
+
+
+def print_tuning(folder: Path, scale: str, methods: Sequence[str] = ()) -> None:
+    """Print the trials of some methods, or of all with a grid, as a table."""
+    from everlearn.experiments.framework.grids import GRIDS
+    from everlearn.experiments.framework.results_folder import ResultsFolder
+    from everlearn.experiments.framework.tuning import tuning_table
+    from everlearn.report.tables.formats import to_markdown
+
+    print(to_markdown(tuning_table(ResultsFolder(folder, scale), methods or tuple(GRIDS))))
 
 
 def write_report(

@@ -9,6 +9,7 @@ import typer
 
 from everlearn.cli.jobs import run_to_end
 from everlearn.cli.messages import print_message
+from everlearn.cli.report import print_tuning
 from everlearn.cli.run import Device
 
 
@@ -28,10 +29,7 @@ def tune(
     """Run every trial of the methods' grids on validation images, and show which are chosen."""
     from everlearn.experiments.framework.grids import GRIDS, tuning_trials
     from everlearn.experiments.framework.pages import write_scale
-    from everlearn.experiments.framework.results_folder import ResultsFolder
     from everlearn.experiments.framework.runner import Runner
-    from everlearn.experiments.framework.tuning import tuning_table
-    from everlearn.report.tables.formats import to_markdown
 
     names = methods or list(GRIDS)
     trials = {trial.name: trial for name in names for trial in tuning_trials(name, scale)}
@@ -40,7 +38,7 @@ def tune(
     write_scale(out, scale)
     runner.run_trials(trials[name] for name in chosen or trials)
     if not chosen:
-        print(to_markdown(tuning_table(ResultsFolder(out, scale), names)))
+        print_tuning(out, scale, names)
         print_message(f"rows are in {out}")
 
 

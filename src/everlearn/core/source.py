@@ -48,17 +48,21 @@ def git_commit() -> tuple[str | None, bool | None]:
     # A package installed inside another project's repository is not part of it.
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         return None, None
-    changed = _git("status", "--porcelain", "--untracked-files=no")
-    new = _git("status", "--porcelain", "--", ".")
-    return _git("rev-parse", "HEAD"), bool(changed or new)
+    return _git("rev-parse", "HEAD"), bool(_git("status", "--porcelain", "--", "."))
 
 
 def _stamped_commit() -> tuple[str | None, bool | None]:
     """Return the commit of the build stamp, and whether the source has changed since it was written."""
     if not STAMP.exists():
         return None, None
-    stamp = json.loads(STAMP.read_bytes())
-    return stamp["commit"], stamp["source_digest"] != source_digest()
+    try:
+        stamp = json.loads(STAMP.read_bytes())
+        return stamp["commit"], stamp["source_digest"] != source_digest()
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(
+            f"{STAMP} is damaged: it must hold commit and source_digest; remove it, or write it again with "
+            "python -m everlearn.core.stamp"
+        ) from None
 
 
 def _installed_commit() -> str | None:

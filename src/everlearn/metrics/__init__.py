@@ -27,7 +27,15 @@ from everlearn.metrics.open_set import auroc, average_precision, fpr_at_tpr, osc
 from everlearn.metrics.paper_curve import PaperCurve, paper_area, paper_curve
 from everlearn.metrics.probes import Series, ends_of_tasks, probes
 from everlearn.metrics.proportion import Interval, share, wilson
-from everlearn.metrics.seeds import Comparison, Spread, aggregate, compare, half_width
+from everlearn.metrics.seeds import (
+    MIN_SEEDS,
+    Comparison,
+    Spread,
+    aggregate,
+    compare,
+    half_width,
+    mean_or_none,
+)
 from everlearn.metrics.stability import learning_curve_area, min_accuracy, worst_case_accuracy
 from everlearn.metrics.summary import explain_missing, summarise
 from everlearn.metrics.theta import ThetaErrors, theta_errors
@@ -50,6 +58,7 @@ from everlearn.metrics.windows import (
 
 __all__ = [
     "LEARNED",
+    "MIN_SEEDS",
     "AllClasses",
     "Comparison",
     "Cost",
@@ -88,6 +97,7 @@ __all__ = [
     "learned_its_tasks",
     "learning_accuracy",
     "learning_curve_area",
+    "mean_or_none",
     "mean_stability_gap",
     "min_accuracy",
     "next_tasks",

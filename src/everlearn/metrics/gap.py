@@ -57,7 +57,8 @@ class Switches(NamedTuple):
 
 def switches(series: Mapping[int, Series]) -> Switches:
     """Gather the accuracies of all earlier tasks at all switches that were probed on both sides."""
-    probed = {task: s.where(s.learned >= -1) for task, s in series.items()}
+    # Probes without images have no accuracy; `where` leaves them out.
+    probed = {task: s.where(s.total > 0) for task, s in series.items()}
     found = [_switches(task, s) for task, s in probed.items() if len(s.step)]
     if not any(len(part.before) for part in found):
         raise NotMeasuredError(

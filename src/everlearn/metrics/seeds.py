@@ -11,6 +11,7 @@ from scipy import special
 from everlearn.core.validate import check_finite, check_number
 from everlearn.metrics.measured import Floats
 
+MIN_SEEDS = 3  # Student's interval of two is 12.7 standard errors wide, which says nothing
 MAX_SEEDS = 40  # for which all choices of signs can be enumerated: 2^20 sums for each half
 Number = TypeVar("Number", float, Floats)
 
@@ -37,6 +38,11 @@ class Comparison(NamedTuple):
     spread: Spread
     t_test: float
     sign_flip: float
+
+
+def mean_or_none(values: Collection[float]) -> float | None:
+    """Return the mean over seeds; None without any."""
+    return sum(values) / len(values) if values else None
 
 
 def aggregate(values: Collection[float], confidence: float = 0.95) -> Spread:

@@ -19,7 +19,7 @@ from everlearn.report.tables.formats import to_latex, to_markdown
 from everlearn.report.tables.groups import Group, group_runs
 from everlearn.report.tables.protocol import protocol_table, unlearned_table
 from everlearn.report.tables.summary import summary_table
-from everlearn.report.tables.table import Table, select_columns
+from everlearn.report.tables.table import Table
 from everlearn.report.verdict import VERDICTS, Verdict, check_verdict
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "group_runs",
     "make_tables",
     "protocol_table",
-    "select_columns",
     "summary_table",
     "to_latex",
     "to_markdown",

@@ -10,6 +10,7 @@ import pytest
 
 from everlearn.experiments.beyond import continuous, cost, overview, scenarios, stability
 from everlearn.experiments.dcl import (
+    ablations,
     fig3_regularisation,
     fig4_replay,
     fig5_l2p,
@@ -129,7 +130,9 @@ def test_fig4_largest_buffer_must_lose_ten_percent(write_seeds, tmp_path, last, 
         ((0.7, 0.8, 0.8), ["undecided", "equal"]),
         ((0.9, 0.8, 0.7), ["worse", "equal"]),
         ((0.7, 0.8, 0.4), ["worse", "worse"]),  # five passes fall below where they began
-        ((0.7, 0.8), [NONE, NONE]),
+        ((0.7, 0.8), ["undecided", "undecided"]),  # as long as five passes have no rows
+        ((0.8, 0.7), ["worse", "undecided"]),  # which they cannot change
+        ((), [NONE, NONE]),
     ],
 )
 def test_fig8_more_epochs_must_end_higher_and_all_must_rise(write_seeds, tmp_path, ends, expected):
@@ -243,13 +246,31 @@ def test_fig9_judges_dcl_and_dcl_plus_separately(write_seeds, tmp_path):
     assert (ours.statement, ours.verdict) == (f"DCL+: {statement}", "better")
 
 
+@pytest.mark.parametrize(("size", "told"), [(64, True), (128, False), (None, False)])
+def test_fig9_names_what_true_maps_reach_on_images_of_this_size(
+    write_seeds, write_measurement, tmp_path, size, told
+):
+    write_seeds(trials_of(fig9_open_set)["dcl"], scores(0.9))
+    if size:
+        known = scores(0.95)[-1]
+        ceiling = {"size": size, "known": known["known"], "unknown": known["unknown"]}
+        write_measurement(ablations.MEASUREMENT, [{"kind": "open-set-ceiling", **ceiling}])
+    result = draw(fig9_open_set, tmp_path)
+    assert result.verdicts[0].why.endswith("; true maps reach 0.9500 on them") is told
+    assert list(result.measurements) == ([ablations.MEASUREMENT] if size else [])
+    assert ablations.MEASUREMENT not in result.missing
+
+
+CHOSEN_STRENGTHS = {"dcl-plus", "dcl", "fine-tuning", "lwf", "si", "online-ewc"}
+
+
 @pytest.mark.parametrize(
     ("early", "beyond", "expected"),
     [
         ((0.1, 0.1, 0.19), 0.09, ["equal", "equal"]),
         ((0.1, 0.3, 0.1), 0.05, ["worse", "equal"]),
         ((0.1, 0.1, 0.1), 0.2, ["equal", "worse"]),
-        ((), 0.05, [NONE, "equal"]),
+        ((), 0.05, [NONE, "undecided"]),
     ],
 )
 def test_fig3_all_must_collapse_early_and_at_any_strength(
@@ -257,9 +278,22 @@ def test_fig3_all_must_collapse_early_and_at_any_strength(
 ):
     trials = trials_of(fig3_regularisation)
     for name, accuracy in zip(("lwf", "si", "online-ewc"), early, strict=False):
-        write_seeds(trials[name], accuracies((10, accuracy), (200, 0.005)))
-    write_seeds(trials["online-ewc-30"], accuracies((10, 0.9), (20, beyond)))
+        write_seeds(trials[name], accuracies((10, accuracy), (500, 0.005)))
+    for name in trials.keys() - CHOSEN_STRENGTHS:
+        accuracy = beyond if name == "online-ewc-30" else 0.05
+        write_seeds(trials[name], accuracies((10, 0.9), (20, accuracy)))
     assert words(fig3_regularisation, tmp_path) == expected
+
+
+def test_fig3_names_methods_and_strengths_without_rows(write_seeds, tmp_path):
+    trials = trials_of(fig3_regularisation)
+    for name in ("lwf", "si"):
+        write_seeds(trials[name], accuracies((10, 0.1), (200, 0.05)))
+    write_seeds(trials["lwf-10"], accuracies((20, 0.05)))
+    verdicts = draw(fig3_regularisation, tmp_path).verdicts
+    assert [verdict.verdict for verdict in verdicts] == ["undecided", "undecided"]
+    assert verdicts[0].why.endswith("; no rows yet of: EWC, online")
+    assert "no rows yet of: EWC, online; LwF, 0.1; SI, 0.1; " in verdicts[1].why
 
 
 def test_fig5_reports_accuracies_without_comparison(write_run, tmp_path):
@@ -355,7 +389,7 @@ def test_figa2_goes_from_er_to_der_in_steps(tmp_path):
     assert settings["der++-5k-labels"] == {**dark, "beta": 1.0, "alpha": 0.0}
 
 
-@pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, NONE)])
+@pytest.mark.parametrize(("replay", "word"), [(0.8, "equal"), (0.95, "worse"), (None, "undecided")])
 def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_path, replay, word):
     trials = trials_of(overview)
     write_seeds(trials["dcl"], end(0.9))
@@ -365,7 +399,7 @@ def test_overview_dcl_must_end_above_all_methods_that_forget(write_seeds, tmp_pa
     ]
     for trial in others:
         accuracy = replay if trial.name == "er-20k" else 0.1
-        if accuracy is not None:  # without one of them the statement is not judged
+        if accuracy is not None:  # without one of them the statement is not decided
             write_seeds(trial, end(accuracy))
     assert words(overview, tmp_path) == [word]
 

@@ -12,6 +12,8 @@ from everlearn.experiments.framework.groups import (
     bar_figures,
     final_accuracy,
     final_pooled_accuracy,
+    format_mean_std,
+    format_number,
     summary_cell,
     summary_mean,
     wilson_line,
@@ -71,6 +73,11 @@ def test_summary_cell_shows_a_number_or_a_dash(group):
     assert summary_cell(group, "average_accuracy") == "0.600"
     assert summary_cell(group, "average_accuracy", 1) == "0.6"
     assert summary_cell(group, "stability_gap") == "–"
+
+
+def test_numbers_are_formatted_as_in_reports():
+    assert [format_number(value) for value in (-0.0001, -0.25, None)] == ["0.000", "−0.250", "–"]
+    assert format_mean_std([-1.0, -3.0], 1) == "−2.0 ± 1.4"
 
 
 def test_bars_leave_out_groups_without_the_number(group):

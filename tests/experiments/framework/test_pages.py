@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from everlearn.experiments.beyond import overview, stability
 from everlearn.experiments.framework.pages import read_scale, write_experiments_report, write_scale
 from everlearn.experiments.framework.scales import SCALES
 from everlearn.experiments.framework.trial import PAPER, SMALL
+from everlearn.runs.folder import PROVENANCE
 
 pytestmark = pytest.mark.integration
 
@@ -107,6 +109,24 @@ def test_verdicts_on_a_small_stream_are_not_comparable(
 def test_a_small_scale_says_what_its_numbers_mean(tmp_path, scale, told):
     page = write_experiments_report(tmp_path, scale, tmp_path / "page", ["fig2"])
     assert told in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "text"),
+    [
+        ((), "64 pixels. It also"),
+        ((None, None), "64 pixels, each run on a CPU. It also"),
+        (("Card A", None), "64 pixels, each run on one Card A or a CPU. It also"),
+        (("Card B", "Card A"), "64 pixels, each run on one Card A or one Card B. It also"),
+    ],
+)
+def test_the_page_names_the_gpus_of_its_runs(write_run, tmp_path, gpus, text):
+    trial = {trial.name: trial for trial in overview.SETTINGS[PAPER].trials}["dcl"]
+    for seed, gpu in zip(trial.seeds, gpus, strict=False):
+        folder = write_run(trial, [final_row(0.9)], seed)
+        (folder / PROVENANCE).write_text(json.dumps({"gpu": gpu, "command": "", "date": ""}) + "\n")
+    page = write_experiments_report(tmp_path, PAPER, tmp_path / "page", ["overview", "fig2"])
+    assert text in " ".join(page.read_text().split())
 
 
 def summary_of(folder: Path) -> dict[str, dict[str, str]]:

@@ -14,6 +14,7 @@ from everlearn.experiments.framework.results_folder import (
     subsample_tests,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.report.tables.paired_differences import paired_differences
 
 pytestmark = pytest.mark.integration
 
@@ -86,6 +87,38 @@ def test_a_longer_run_that_was_not_tested_by_then_does_not_count(found, write_ru
     write_run(B, [result_row(499)], seed=0)  # joint training is tested at its end alone
     (group,) = found.groups([B], 200)
     assert group.seeds == [1]
+
+
+def test_a_run_that_was_not_tested_right_then_does_not_count(found, write_run):
+    write_run(B, [result_row(59), result_row(89)], seed=0)  # as if after 60 tasks, not 80
+    write_run(B, [result_row(79)], seed=1)
+    (group,) = found.groups([B], 80)
+    assert group.seeds == [1]
+
+
+def test_a_run_of_fewer_tasks_does_not_count(found, write_run):
+    write_run(B, [result_row(99)], seed=0)
+    write_run(B, [result_row(99), result_row(199)], seed=1)
+    (group,) = found.groups([B], 200)
+    assert group.seeds == [1]
+
+
+def test_smaller_scales_compare_runs_after_as_many_tasks_as_their_longest(write_run, tmp_path):
+    write_run(A, [result_row(2), result_row(4)], tasks=5)
+    write_run(B, [result_row(2)], tasks=3)
+    small = ResultsFolder(tmp_path, SMALL)
+    assert [group.label for group in small.groups([A, B], 200)] == ["Replay"]
+    assert [group.label for group in small.groups([A, B], 3)] == ["Replay", "b"]
+
+
+def test_cut_runs_of_other_lengths_are_compared_in_pairs(found, write_run):
+    for seed in (0, 1):
+        rows = [result_row(1, right=5 + seed), result_row(3, right=2)]
+        write_run(A._replace(seeds=(0, 1)), rows, seed, tasks=4)
+        write_run(B, [result_row(1, right=8)], seed, tasks=2)
+    groups = found.groups([A._replace(seeds=(0, 1)), B], 2)
+    (row,) = paired_differences(groups).rows
+    assert row[:3] == ["Replay − b", "2", "−0.250"]
 
 
 def test_rows_of_a_measurement_exclude_its_origin(found, write_measurement):

@@ -15,6 +15,7 @@ from everlearn.experiments.framework.rule import (
     lead_below,
     lead_of_share,
     lead_over,
+    seeds_to_show,
     welch_interval,
 )
 
@@ -43,7 +44,8 @@ def test_a_shortfall_is_the_negative_of_an_excess():
 def test_fewer_than_three_seeds_decide_nothing(values):
     found = by_seed(*values)
     others = by_seed(0.1, 0.1, 0.1)
-    for lead in (lead_above(found, 0.1), lead_below(found, 0.1), lead_over(found, others)):
+    leads = (lead_above(found, 0.1), lead_below(found, 0.1), lead_over(found, others))
+    for lead in (*leads, lead_of_share(0, len(found), 0.8)):
         assert lead == (-np.inf, np.inf, len(values))
         assert judge_leads([lead]) == "undecided"
         assert judge_number(lead, 2) == "undecided"
@@ -77,6 +79,13 @@ def test_a_share_of_seeds_has_wilsons_interval():
     # 5 of 5: the lower end is 5 / (5 + 1.96^2), the upper 1
     lead = lead_of_share(5, 5, 0.8)
     assert lead == (pytest.approx(5 / (5 + 1.959964**2) - 0.8), pytest.approx(0.2), 5)
+
+
+@pytest.mark.parametrize(("share", "seeds"), [(0.8, 16), (2 / 3, 8)])
+def test_a_share_is_shown_by_enough_seeds_that_all_succeed(share, seeds):
+    assert seeds_to_show(share) == seeds
+    assert judge_leads([lead_of_share(seeds, seeds, share)]) == "equal"
+    assert judge_leads([lead_of_share(seeds - 1, seeds - 1, share)]) == "undecided"
 
 
 @pytest.mark.parametrize(

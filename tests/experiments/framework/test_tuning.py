@@ -15,9 +15,11 @@ from everlearn.experiments.framework.grids import (
     find_grid,
     tuning_trials,
 )
+from everlearn.experiments.framework.pages import read_scale, write_scale
+from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import EXTRACTOR
-from everlearn.experiments.framework.tuning import Score, choose
+from everlearn.experiments.framework.tuning import Score, choose, chosen_settings, scores
 from everlearn.methods import find_method
 
 TRIAL = tuning_trials("er", "small")[0]
@@ -77,6 +79,51 @@ def test_of_equal_trials_the_first_is_chosen():
 def test_joint_training_has_no_learning_accuracy_and_is_chosen_by_accuracy():
     best = Score(TRIAL, 0.9, None)
     assert choose([Score(TRIAL, 0.8, None), best]) is best
+
+
+def test_the_bound_of_learning_is_that_of_all_tables():
+    rounded = Score(TRIAL, 0.5, 0.9 - 1e-12)  # what a mean of 0.9 may come to
+    assert choose([Score(TRIAL, 0.4, 0.95), rounded]) is rounded
+
+
+def test_without_trials_nothing_is_chosen(tmp_path: Path):
+    with pytest.raises(ValueError, match="there are no finished trials to choose from"):
+        choose([])
+    with pytest.raises(
+        ValueError, match="has no finished trials of er; run everlearn tune er --scale"
+    ):
+        chosen_settings(ResultsFolder(tmp_path, "small"), "er")
+
+
+def test_a_trial_without_learning_accuracy_is_refused(write_run, tmp_path: Path):
+    row = {"kind": "test", "step": 1, "learned": 1, "tested": 0, "correct": 1, "total": 2}
+    write_run(TRIAL, [row], TRIAL.seeds[0], tasks=3)
+    with pytest.raises(ValueError, match="er-1-seed100 has no learning accuracy") as raised:
+        scores(ResultsFolder(tmp_path, "small"), "er")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_of_another_scale_is_refused_before_anything_is_written(tmp_path: Path, command):
+    write_scale(tmp_path, "paper")
+    found = command("tune", "er", "--scale", "small", "--out", str(tmp_path), "--device", "cpu")
+    assert found.code == 2
+    assert f"{tmp_path} holds runs of scale paper, not small" in found.errors
+    assert [path.name for path in tmp_path.iterdir()] == ["reproduce.json"]
+    assert read_scale(tmp_path) == "paper"
+
+
+def test_the_report_of_a_tuning_folder_is_its_table(write_run, tmp_path: Path, command):
+    row = {"kind": "test", "step": 1, "learned": 0, "tested": 0, "correct": 1, "total": 2}
+    write_run(TRIAL, [row], TRIAL.seeds[0], tasks=1)
+    write_scale(tmp_path, "small")
+    before = sorted(tmp_path.rglob("*"))
+    found = command("report", str(tmp_path))
+    assert found.code == 0, found.errors
+    assert "| er 1 | learning\\_rate 0.0001, reset\\_optimizer False | 0.500 | 0.500 |" in found.out
+    assert sorted(tmp_path.rglob("*")) == before
+    refused = command("report", str(tmp_path), "--out", str(tmp_path / "page"))
+    assert refused.code == 2
+    assert f"{tmp_path} holds trials of everlearn tune, which have a table" in refused.errors
 
 
 def test_an_unknown_method_is_named_with_those_that_have_a_grid():

@@ -57,6 +57,29 @@ def test_a_statement_is_judged_by_its_leads(leads, word, why):
     assert verdict == ("It falls", "as stated", "0.1", word, why)
 
 
+def test_the_lead_that_decides_is_cited_with_its_own_seeds():
+    wide = Lead(-0.5, 0.4, 3)
+    below = Lead(-0.2, -0.1, 5)
+    assert judge_statement("s", "0.1", [wide, below]).why == "smallest lead −0.2 to −0.1, 5 seeds"
+    unknown = Lead(-float("inf"), float("inf"), 2)
+    assert judge_statement("s", "0.1", [below, unknown]).why.endswith("−0.1, 5 seeds")
+    above = Lead(0.1, 0.2, 3)
+    assert judge_statement("s", "0.1", [above, Lead(0.3, 0.4, 7)]).why.endswith("0.2, 3 seeds")
+    assert judge_statement("s", "0.1", [above, unknown]).why == "2 seeds, too few to decide"
+
+
+@pytest.mark.parametrize(
+    ("lead", "word"), [(Lead(0.1, 0.2, 3), "undecided"), (Lead(-0.2, -0.1, 3), "worse")]
+)
+def test_one_lead_below_zero_decides_even_where_others_have_no_rows(lead, word):
+    verdict = judge_statement("s", "0.1", [lead, None], names=["SI", "LwF"])
+    assert (verdict.ours, verdict.verdict) == ("0.1", word)
+    assert verdict.why.endswith("; no rows yet of: LwF")
+    assert judge_statement("s", "0.1", [lead, None]).why.endswith(
+        "; no rows yet of 1 of 2 comparisons"
+    )
+
+
 def test_a_statement_with_one_seed_is_undecided():
     verdict = judge_statement("s", "0.1", [Lead(-float("inf"), float("inf"), 1)])
     assert (verdict.verdict, verdict.why) == ("undecided", "one seed, too few to decide")
@@ -65,7 +88,7 @@ def test_a_statement_with_one_seed_is_undecided():
 def test_unmeasured_results_are_not_comparable():
     for verdict in (
         judge_statement("s", "", [], "a why"),
-        judge_statement("s", "", [Lead(0.1, 0.2, 3), None], "a why"),
+        judge_statement("s", "", [None, None], "a why"),
         compare_number("n", 0.5, {}, "a why"),
         unpublished("o", ""),
     ):

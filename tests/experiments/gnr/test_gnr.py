@@ -258,12 +258,35 @@ def test_cost_table_compares_first_and_last_tasks(write_run, tmp_path):
     trial = trials_of(gnr_long)["gnr-long"]
     write_run(trial, [*ended(0.5), *tasks(*21 * [(1.0, 1.0)])])
     (table,) = draw(gnr_long, tmp_path).tables
-    assert table.rows[0] == ["GNR", "2.50", "20.50", "8.20", "4.0 kB"]
+    assert table.rows[0] == ["GNR", "1", "2.50", "20.50", "8.20", "4.0 kB"]
 
 
-@pytest.mark.parametrize("module", [ar1_long, gnr_long])
-def test_long_streams_report_final_accuracies(write_run, tmp_path, module):
-    write_run(trials_of(module)["ar1-free-long"], ended(0.5))
-    (verdict,) = draw(module, tmp_path).verdicts
+def accuracies(*pairs: tuple[int, float]) -> Rows:
+    """Tests of the first task after so many tasks."""
+    return [
+        {
+            "kind": "test", "step": tasks, "learned": tasks - 1, "tested": 0,
+            "correct": round(1000 * accuracy), "total": 1000,
+        }
+        for tasks, accuracy in pairs
+    ]  # fmt: skip
+
+
+def test_long_streams_compare_accuracies_after_as_many_tasks(write_run, tmp_path):
+    longer = accuracies((100, 0.8), (200, 0.7), (500, 0.1))
+    write_run(trials_of(gnr_long)["gnr-long"], longer)
+    write_run(trials_of(gnr_long)["gnr-pr-long"], accuracies((100, 0.6), (200, 0.5)), tasks=200)
+    write_run(trials_of(gnr_long)["bir-long"], accuracies((100, 0.3)), tasks=100)
+    result = draw(gnr_long, tmp_path)
+    assert [(verdict.statement, verdict.ours) for verdict in result.verdicts] == [
+        ("Accuracy after 100 tasks", "GNR: 0.800; GNR, positive: 0.600; BIR: 0.300"),
+        ("Accuracy after 200 tasks", "GNR: 0.700; GNR, positive: 0.500"),
+    ]
+    assert len(result.runs) == 3
+
+
+def test_ar1_on_the_long_stream_is_compared_after_200_tasks(write_run, tmp_path):
+    write_run(trials_of(ar1_long)["ar1-free-long"], accuracies((200, 0.5), (500, 0.1)))
+    (verdict,) = draw(ar1_long, tmp_path).verdicts
+    assert (verdict.statement, verdict.verdict) == ("Accuracy after 200 tasks", NONE)
     assert verdict.ours == "AR1*free, 5,000: 0.500"
-    assert verdict.verdict == NONE

@@ -253,7 +253,9 @@ def test_missing_ablations_are_not_judged():
     found = judge_ablations(three_seeds({"VASE": -5.0}), three_seeds({"VASE": 88.0}))
     assert [verdict.verdict for verdict in found] == [NONE] * 5
     told = {label: row[1] for label, row in vase_table1.PUBLISHED.items()}  # all but one
-    assert judge_ablations(three_seeds(told), {})[0].verdict == NONE
+    verdict = judge_ablations(three_seeds(told), {})[0]
+    assert verdict.verdict == "undecided"
+    assert verdict.why.endswith("no rows yet of: SD-[41]")
 
 
 def test_ablations_with_one_seed_leave_orderings_undecided():
@@ -303,6 +305,7 @@ def test_environments_errors_and_latents_are_judged(write, tmp_path, exact, end,
     result = draw(vase_table1, tmp_path)
     assert words(result)[5:8] == expected
     assert result.verdicts[5].ours == f"{exact} of 5"
+    assert "fewer than 16 seeds cannot show it" in result.verdicts[5].why
 
 
 # Figures 2 and 3
@@ -351,7 +354,7 @@ def test_fig2_counts_the_seeds_that_share_position(write, tmp_path):
     result = draw(vase_fig2, tmp_path)
     assert [verdict.ours for verdict in result.verdicts] == [
         "in 2 of 3 seeds",
-        "VASE: -10.0; CCI-VAE: -15.0",
+        "VASE: −10.0; CCI-VAE: −15.0",
     ]
     assert words(result) == ["undecided", "equal"]
     objects, places, masks = (figure.svg for figure in result.figures)

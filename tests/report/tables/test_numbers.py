@@ -28,6 +28,7 @@ def test_differences_have_a_sign_and_a_rounded_zero_has_none():
     assert numbers.signed(-0.25) == "−0.250"
     assert numbers.signed(0.25) == "+0.250"
     assert numbers.fraction(-0.0001) == "0.000"
+    assert numbers.signed(-0.0001) == numbers.signed(0.0001) == "0.000"
 
 
 def test_small_p_values_are_shown_as_a_bound():

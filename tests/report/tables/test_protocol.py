@@ -8,8 +8,6 @@ from everlearn.methods import METHODS
 from everlearn.report import (
     group_runs,
     protocol_table,
-    select_columns,
-    to_markdown,
     unlearned_table,
 )
 from everlearn.report.tables.protocol import format_seeds, supervision_words
@@ -97,15 +95,3 @@ def test_supervision_of_every_method_is_short(write_run, groups, name):
     (group,) = groups()
     words = supervision_words(group, SUPERVISION)
     assert all(len(word) <= 12 for word in words.split(", ")) or "codes" in words
-
-
-def test_columns_can_be_selected(write_run, groups):
-    write_run("a", "er", matrix=GOOD)
-    table = select_columns(
-        protocol_table(groups(), SUPERVISION, milestones=(2,)), ["stored", "after 2"]
-    )
-    assert table.head == ["method", "stored", "after 2"]
-    assert table.rows == [["er", "1.0 MB", "0.900 (1 seed)"]]
-    assert "| er | 1.0 MB | 0.900 (1 seed) |" in to_markdown(table)
-    with pytest.raises(ValueError, match=r"unknown columns \['gain'\]; known: method, stored"):
-        select_columns(table, ["gain"])

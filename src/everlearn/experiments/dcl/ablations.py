@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from everlearn.experiments.framework.groups import (
-    accuracy_after,
     final_accuracy,
     format_number,
     summary_cell,
@@ -117,15 +116,17 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     settings = results.settings(SETTINGS)
     groups = results.groups(settings.trials, TABLE_TASKS)
     found = {group.label: group for group in groups}
-    ceilings = _ceilings(results)
+    contrastive_tasks = settings.options["contrastive_tasks"]
+    contrastive = results.groups((CONTRASTIVE, _L1_ONLY), contrastive_tasks)
+    ceilings = open_set_ceilings(results)
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]
-    verdicts.append(_judge_l1(found, settings.options["contrastive_tasks"]))
+    verdicts.append(_judge_l1(contrastive, contrastive_tasks))
     verdicts.append(_judge_open_set(found, ceilings))
     missing = [] if ceilings else [MEASUREMENT]
     return ExperimentResult(
         tables=[_table(groups, settings.options["classes"])] if groups else [],
         verdicts=verdicts,
-        runs=runs_of(groups),
+        runs=runs_of([*groups, *contrastive]),
         missing=[*results.missing(settings.trials), *missing],
         measurements=results.origins(MEASUREMENT),
     )
@@ -147,9 +148,8 @@ def _judge_accuracy(groups: dict[str, Group], label: str, base: str) -> Verdict:
     return unpublished(f"{label}: accuracy on all tasks at the end", ours)
 
 
-def _judge_l1(groups: dict[str, Group], tasks: int) -> Verdict:
-    labels = (CONTRASTIVE.title, _L1_ONLY.title)
-    values = {label: accuracy_after(groups[label], tasks) for label in labels if label in groups}
+def _judge_l1(groups: Sequence[Group], tasks: int) -> Verdict:
+    values = {group.label: final_accuracy(group) for group in groups}
     ours = format_values(values) if _L1_ONLY.title in values else ""
     why = "l1 attracts images to exemplars; l2, left out, repels exemplars from each other"
     return unpublished(f"Contrastive net: l1 only, accuracy after {tasks} tasks", ours, why)
@@ -168,7 +168,8 @@ def _judge_open_set(groups: dict[str, Group], ceilings: dict[int, float]) -> Ver
     return unpublished("Open set: area under the published curve", ours, why)
 
 
-def _ceilings(results: ResultsFolder) -> dict[int, float]:
+def open_set_ceilings(results: ResultsFolder) -> dict[int, float]:
+    """Return the open-set areas that true maps reach, by the size of images; none before `run`."""
     rows = of_kind(results.rows(MEASUREMENT), OpenSetCeilingRow)
     return {row["size"]: paper_area(paper_curve(row["known"], row["unknown"])) for row in rows}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_values,
-    mean_or_none,
     values_after,
+    values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_below
@@ -19,10 +19,10 @@ from everlearn.experiments.framework.shared_trials import (
     FINE_TUNING,
     LWF,
     SI,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ SETTINGS = {
     PAPER: Settings((*_CHOSEN, *_other_strengths(20)), {"early": 10}),
 }
 COST = {SMALL: "2 minutes", PAPER: "1 hour"}
-_REGULARISED = (LWF.method, SI.method, EWC.method)
+_REGULARISED = (LWF, SI, EWC)
 _COLLAPSED = 0.2
 _NO_HELP = 0.1
 
@@ -71,33 +71,42 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy at the strengths that were chosen, and at the others."""
     settings = results.settings(SETTINGS)
     chosen = results.groups(_CHOSEN)
-    compared = results.groups(_CHOSEN, TABLE_TASKS)
-    regularised = [group for group in compared if group.method in _REGULARISED]
-    others = results.groups(settings.trials[len(_CHOSEN) :])
+    early_tasks = settings.options["early"]
+    compared = results.groups(_CHOSEN, early_tasks)
+    other_trials = settings.trials[len(_CHOSEN) :]
+    others = results.groups(other_trials)
     figures = accuracy_figures(
         chosen, "fig3", "Accuracy on all tasks so far, at the strengths chosen on another seed."
     )
-    figures += accuracy_figures(
-        others, "fig3-strengths", "At other strengths: the published one, and 10 or 100 times it."
+    caption = "At other strengths: the published one, and 10 or 100 times it."
+    figures += accuracy_figures(others, "fig3-strengths", caption)
+    early = values_by_title(
+        _REGULARISED, {group.label: values_after(group, early_tasks) for group in compared}
     )
-    early_tasks = settings.options["early"]
-    early = {group.label: values_after(group, early_tasks) for group in regularised}
     # Those chosen count, too: LwF with 10 and SI with 100 times the published strength.
-    compared_strengths = [*regularised, *others] if others else []
-    final = {group.label: final_values(group) for group in compared_strengths}
+    strengths = (*_REGULARISED, *other_trials)
+    final = values_by_title(
+        strengths, {group.label: final_values(group) for group in results.groups(strengths)}
+    )
     verdicts = [
         judge_statement(
             f"They collapse within about {early_tasks} tasks",
-            format_values({label: mean_or_none(values) for label, values in early.items()}),
-            [lead_below(values, _COLLAPSED) for values in early.values() if values],
+            format_values(
+                {label: mean_or_none(values.values()) for label, values in early.items()}
+            ),
+            [lead_below(values, _COLLAPSED) for values in early.values()],
             f"collapsed: below {_COLLAPSED}",
+            list(early),
         ),
         judge_statement(
             "10 and 100 times the strength does not help",
-            format_values({label: mean_or_none(values) for label, values in final.items()}),
+            format_values(
+                {label: mean_or_none(values.values()) for label, values in final.items()}
+            ),
             [lead_below(values, _NO_HELP) for values in final.values()],
             f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
             "learning new tasks",
+            list(final),
         ),
     ]
     return ExperimentResult(

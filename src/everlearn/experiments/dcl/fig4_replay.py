@@ -10,7 +10,7 @@ import numpy as np
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
-    mean_or_none,
+    values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
@@ -25,7 +25,7 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.metrics import curve
+from everlearn.metrics import curve, mean_or_none
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
@@ -64,19 +64,25 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     groups = results.groups(trials)
     buffers = [trial for trial in trials if trial.method == "er"]
     repeated = [trial for trial in buffers if len(trial.seeds) > 1]
-    declines = {
-        group.label: {run.seed: _decline(run) for run in group.runs}
-        for group in results.groups(repeated, TABLE_TASKS)
-    }
+    declines = values_by_title(
+        repeated,
+        {
+            group.label: {run.seed: _decline(run) for run in group.runs}
+            for group in results.groups(repeated, TABLE_TASKS)
+        },
+    )
     largest = results.groups(buffers[-1:])
     lost = [{run.seed: _lost(run) for run in group.runs} for group in largest]
     verdicts = [
         judge_statement(
             "With a larger buffer accuracy declines later",
-            format_values({label: mean_or_none(tasks) for label, tasks in declines.items()}, 0),
+            format_values(
+                {label: mean_or_none(tasks.values()) for label, tasks in declines.items()}, 0
+            ),
             [lead_over(larger, smaller) for smaller, larger in pairwise(declines.values())],
             f"of the first {TABLE_TASKS} tasks, those until 10 % of the best accuracy is lost for good; "
             "one more than there are where it never is",
+            [f"{larger} over {smaller}" for smaller, larger in pairwise(declines)],
         ),
         judge_statement(
             "Even with the largest buffer it declines before the end",

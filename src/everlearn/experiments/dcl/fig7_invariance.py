@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
-    mean_or_none,
     summary_mean,
     values_after,
 )
@@ -17,10 +16,10 @@ from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
     FINE_TUNING,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
 
@@ -50,14 +49,14 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw accuracy of all methods."""
     settings = results.settings(SETTINGS)
-    groups = {group.method: group for group in results.groups(settings.trials, TABLE_TASKS)}
     tasks = settings.options["tasks"]
+    groups = {group.method: group for group in results.groups(settings.trials, tasks)}
     chance_level = 1 / settings.options["classes"]
     values = {method: values_after(group, tasks) for method, group in groups.items()}
     contrastive = values.get("contrastive", {})
     fine_tuning = values.get("fine-tuning", {})
     dcl = values.get("dcl", {})
-    means = {method: mean_or_none(found) for method, found in values.items()}
+    means = {method: mean_or_none(found.values()) for method, found in values.items()}
     why = _learning_accuracy(groups)
     verdicts = [
         judge_statement(

@@ -9,14 +9,14 @@ from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
     final_values,
-    mean_or_none,
+    values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_over
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
-from everlearn.metrics import curve
+from everlearn.metrics import curve, mean_or_none
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
@@ -55,22 +55,27 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     trials = results.settings(SETTINGS).trials
     groups = results.groups(trials)
     dcl = results.groups(_EPOCHS, TABLE_TASKS)
-    complete = dcl if len(dcl) == len(_EPOCHS) else []
-    ends = [final_values(group) for group in complete]
-    rises = {group.label: {run.seed: _rise(run) for run in group.runs} for group in complete}
+    ends = values_by_title(_EPOCHS, {group.label: final_values(group) for group in dcl})
+    rises = values_by_title(
+        _EPOCHS, {group.label: {run.seed: _rise(run) for run in group.runs} for group in dcl}
+    )
     plus = {group.label: final_accuracy(group) for group in results.groups([_PLUS])}
     verdicts = [
         judge_statement(
             "More epochs end higher",
             format_values({group.label: final_accuracy(group) for group in dcl}),
-            [lead_over(more, fewer) for fewer, more in pairwise(ends)],
+            [lead_over(more, fewer) for fewer, more in pairwise(ends.values())],
             f"accuracy after {TABLE_TASKS} tasks",
+            [f"{more} over {fewer}" for fewer, more in pairwise(ends)],
         ),
         judge_statement(
             "Accuracy rises with any number of epochs",
-            format_values({label: mean_or_none(values) for label, values in rises.items()}),
+            format_values(
+                {label: mean_or_none(values.values()) for label, values in rises.items()}
+            ),
             [lead_above(values, 0.0) for values in rises.values()],
             f"accuracy after {TABLE_TASKS} tasks minus the first one",
+            list(rises),
         ),
         unpublished("DCL+ with one epoch", format_values(plus)),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import accuracy_figures, mean_or_none, values_after
+from everlearn.experiments.framework.groups import accuracy_figures, values_after
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_over
 from everlearn.experiments.framework.shared_trials import (
@@ -12,10 +12,10 @@ from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
     FINE_TUNING,
-    TABLE_TASKS,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.metrics import mean_or_none
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
     groups = results.groups(settings.trials)
-    compared = results.groups(settings.trials, TABLE_TASKS)
+    compared = results.groups(settings.trials, tasks)
     values = {group.label: values_after(group, tasks) for group in compared}
     lead = lead_over(values.get(DCL.title, {}), values.get(AGEM.title, {}), _FAR)
     verdict = judge_statement(
         f"After {tasks} tasks A-GEM is far below DCL",
-        format_values({label: mean_or_none(found) for label, found in values.items()}),
+        format_values({label: mean_or_none(found.values()) for label, found in values.items()}),
         [lead],
         f"by more than {_FAR}",
     )

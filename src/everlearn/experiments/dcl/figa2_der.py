@@ -94,7 +94,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     settings = results.settings(SETTINGS)
     tasks = settings.options["tasks"]
     main = results.groups(settings.trials[:_MAIN], TABLE_TASKS)
-    groups = [*main, *results.groups(settings.trials[_MAIN:], TABLE_TASKS)]
+    groups = [*main, *results.groups(settings.trials[_MAIN:])]
     found = {group.method: values_after(group, tasks) for group in main}
     dark = found.get("der++", {})
     verdicts = [

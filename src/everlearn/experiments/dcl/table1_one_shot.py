@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import format_number, mean_or_none
+from everlearn.experiments.framework.groups import format_number
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import compare_number
-from everlearn.metrics import one_shot, share
+from everlearn.metrics import mean_or_none, one_shot, share
 from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.experiment import ExperimentResult
 from everlearn.rows import OneShotRow, of_kind
@@ -101,5 +101,5 @@ def one_shot_table(scores: dict[str, Scores], tasks: int) -> Table:
 def _row(key: Protocol, methods: Sequence[Scores]) -> list[str]:
     mode, factors, classes = key
     published = PUBLISHED[mode].get(classes) if factors == "grid" else None
-    cells = [format_number(mean_or_none(scores.get(key, {})), 4) for scores in methods]
+    cells = [format_number(mean_or_none(scores.get(key, {}).values()), 4) for scores in methods]
     return [f"{classes:,}, {mode}, {factors}", format_number(published, 2), *cells]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from everlearn.metrics import curve, share, wilson
+from everlearn.experiments.framework.rule import Values
+from everlearn.experiments.framework.trial import Trial
+from everlearn.metrics import curve, mean_or_none, share, wilson
 from everlearn.report import Group
 from everlearn.report.charts import Bar, draw_bars, draw_lines
 from everlearn.report.charts.accuracy_lines import Line, accuracy_lines
 from everlearn.report.experiment import Figure
-from everlearn.report.tables.numbers import MISSING
+from everlearn.report.tables.numbers import MISSING, decimal
 from everlearn.rows import Row
 
 
@@ -23,7 +25,7 @@ def values_after(group: Group, tasks: int) -> dict[int, float]:
 
 def accuracy_after(group: Group, tasks: int) -> float | None:
     """Return the accuracy on all tasks so far after a number of tasks, mean over the seeds tested then."""
-    return mean_or_none(values_after(group, tasks))
+    return mean_or_none(values_after(group, tasks).values())
 
 
 def final_values(group: Group) -> dict[int, float]:
@@ -36,14 +38,14 @@ def final_accuracy(group: Group) -> float:
     return float(np.mean(list(final_values(group).values())))
 
 
+def values_by_title(trials: Iterable[Trial], values: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the values of each trial, by seed, in the order of the trials; none where it has no rows."""
+    return {trial.title: values.get(trial.title, {}) for trial in trials}
+
+
 def summary_mean(group: Group, name: str) -> float | None:
     """Return a number of the summary, mean over the seeds that have it."""
-    return mean_or_none(group.values(name))
-
-
-def mean_or_none(values: Mapping[int, float]) -> float | None:
-    """Return the mean over seeds; None without any."""
-    return float(np.mean(list(values.values()))) if values else None
+    return group.mean(name)
 
 
 def final_pooled_accuracy(group: Group) -> float:
@@ -61,13 +63,14 @@ def format_mean_std(values: Sequence[float], digits: int) -> str:
     """Format a mean over seeds and, of several seeds, their standard deviation."""
     if not values:
         return MISSING
-    deviation = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{deviation}"
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    deviation = "" if spread is None else f" ± {decimal(spread, digits)}"
+    return f"{decimal(float(np.mean(values)), digits)}{deviation}"
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
     """Format a number for a table; None becomes a dash."""
-    return MISSING if value is None else f"{value:.{digits}f}"
+    return MISSING if value is None else decimal(value, digits)
 
 
 def bar_figures(

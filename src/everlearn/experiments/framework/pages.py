@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from everlearn.core.files import write_file
@@ -41,12 +41,16 @@ _GROUPS = {
     "beyond": "Beyond the paper",
     "gnr": "Generative negative replay",
     "vase": "VASE",
-    "plasticity": "Plasticity",
 }
 
 
 def write_scale(folder: Path, scale: str) -> None:
-    """Record in a folder the scale of its runs."""
+    """Record in a folder the scale of its runs; refuse a folder of another scale."""
+    recorded = read_scale(folder)
+    if recorded not in (None, scale):
+        raise ValueError(
+            f"{folder} holds runs of scale {recorded}, not {scale}; name another folder with --out"
+        )
     write_file(folder / SCALE_FILE, json.dumps({"scale": scale}).encode() + b"\n")
 
 
@@ -95,7 +99,7 @@ def write_drawn_report(
     groups = summary_groups(results, list(drawn))
     lead = make_lead(groups, with_findings=scale == PAPER) if _OVERVIEW in drawn else None
     content = Reproduction(
-        title or _title(scale), _intro(scale), command, groups, experiments, lead
+        title or _title(scale), _intro(scale, drawn.values()), command, groups, experiments, lead
     )
     return write_report(out, content)
 
@@ -148,14 +152,22 @@ def _with_gap(group: Group, gaps: dict[str, float]) -> Group:
     return group._replace(runs=runs)
 
 
-def _intro(scale: str) -> str:
+def _intro(scale: str, results: Iterable[ExperimentResult]) -> str:
     if scale == PAPER:
         return (
             "This report reproduces every figure and table of the paper on disentangled continual learning "
             "(Dziadzio et al. 2023, arXiv 2312.16731) and goes beyond it: 500 tasks of ten shapes, 64 "
-            "pixels, on one NVIDIA H200. It also tests the claims of generative negative replay (Graffieti "
-            "et al. 2022, arXiv 2204.05842) on latents of 50 shapes, and of life-long disentangled "
-            "representations (VASE, Achille et al. 2018, arXiv 1808.06508) on MNIST and Fashion-MNIST. "
-            "Stability gaps in the summary come from ten tasks."
+            f"pixels{_describe_machines(results)}. It also tests the claims of generative negative replay "
+            "(Graffieti et al. 2022, arXiv 2204.05842) on latents of 50 shapes, and of life-long "
+            "disentangled representations (VASE, Achille et al. 2018, arXiv 1808.06508) on MNIST and "
+            "Fashion-MNIST. Stability gaps in the summary come from ten tasks."
         )
     return _SMALL_INTROS[scale]
+
+
+def _describe_machines(results: Iterable[ExperimentResult]) -> str:
+    """Name the GPUs of all runs, as their provenance does: ", each run on one NVIDIA H200"."""
+    sessions = [session for result in results for run in result.runs for session in run.sessions]
+    gpus = {session["gpu"] for session in sessions if "gpu" in session}
+    names = [f"one {gpu}" for gpu in sorted(gpus - {None})] + ["a CPU"] * (None in gpus)
+    return f", each run on {' or '.join(names)}" if names else ""

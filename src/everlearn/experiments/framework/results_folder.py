@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from everlearn.core.jsonl import PACKED, read_json_lines
-from everlearn.experiments.framework.trial import Settings, Trial, at_scale
+from everlearn.experiments.framework.trial import PAPER, Settings, Trial, at_scale
 from everlearn.metrics import summarise
 from everlearn.report import Group, LoadedRun
 from everlearn.rows import MeasurementRow, OriginRow, check_names, of_kind
@@ -34,12 +34,25 @@ class ResultsFolder:
         """Return the finished runs of each trial, in the order of the trials; empty groups are left out.
 
         Args:
-            tasks: cut all runs after so many tasks, so that runs of different lengths are compared, and
-                leave out those without a test by then; by default only the longest runs of each trial
-                are returned, whole.
+            tasks: cut all runs after so many tasks, so that all are compared after as many, and leave out
+                those that were not tested then; at smaller scales, whose streams are shorter, as many as
+                the longest run has. By default only the longest runs of each trial are returned, whole.
         """
-        loaded = [(trial, _cut(self._load_trial(trial), tasks)) for trial in trials]
-        return [Group(trial.title, trial.method, runs) for trial, runs in loaded if runs]
+        loaded = [(trial, self._load_trial(trial)) for trial in trials]
+        if tasks is None:
+            chosen = [(trial, _longest(runs)) for trial, runs in loaded]
+        else:
+            common = self._common_length([runs for _, runs in loaded], tasks)
+            chosen = [(trial, _cut(runs, common)) for trial, runs in loaded]
+        return [Group(trial.title, trial.method, runs) for trial, runs in chosen if runs]
+
+    def _common_length(self, runs: Iterable[Sequence[LoadedRun]], tasks: int) -> int:
+        """Return after how many tasks runs are compared: fewer at scales with shorter streams."""
+        if self.scale == PAPER:
+            return tasks
+        return min(
+            tasks, max((run.stream["tasks"] for part in runs for run in part), default=tasks)
+        )
 
     def missing(self, trials: Iterable[Trial]) -> list[str]:
         """Return the names of the runs that do not exist or are not finished."""
@@ -86,21 +99,25 @@ def _check_method(run: LoadedRun, trial: Trial) -> None:
         )
 
 
-def _cut(runs: Sequence[LoadedRun], tasks: int | None) -> list[LoadedRun]:
-    if tasks is not None:
-        cut = [first_tasks(run, tasks) for run in runs]
-        return [run for run in cut if run.measured]  # a longer run may be tested at its end alone
+def _longest(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     longest = max((run.stream["tasks"] for run in runs), default=0)
     return [run for run in runs if run.stream["tasks"] == longest]
 
 
+def _cut(runs: Sequence[LoadedRun], tasks: int) -> list[LoadedRun]:
+    """Return the runs as they were after so many tasks, without those that were not tested then."""
+    cut = [first_tasks(run, tasks) for run in runs]
+    return [run for run in cut if run.measured and run.summary["tasks"] == tasks]
+
+
 def first_tasks(run: LoadedRun, tasks: int) -> LoadedRun:
-    """Return a run as it was after so many tasks."""
+    """Return a run as if its stream had ended after so many tasks; a shorter one as it is."""
     if run.stream["tasks"] <= tasks:
         return run
     rows = [row for row in run.rows if row["learned"] < tasks]
     costs = [row for row in run.costs if row["learned"] < tasks]
-    return run._replace(rows=rows, costs=costs, summary=summarise(rows, costs))
+    stream = {**run.stream, "tasks": tasks}
+    return run._replace(rows=rows, costs=costs, summary=summarise(rows, costs), stream=stream)
 
 
 def subsample_tests(run: LoadedRun, every: int) -> LoadedRun:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from everlearn.metrics import aggregate, compare, wilson
+from everlearn.metrics import MIN_SEEDS, aggregate, compare, wilson
 
-MIN_SEEDS = 3  # with fewer, nothing is decided
-EQUIVALENCE = 0.01  # fractions that differ by up to this much count as equal
+# An interval this close to the published fraction is equal, unless it is wholly beyond the printed digits.
+EQUIVALENCE = 0.01
 _CONFIDENCE = 0.95
 _DIGITS = 9  # 1.0 - 0.995 is slightly more than 0.005
 Values = Mapping[int, float]  # seed -> number
@@ -37,7 +38,8 @@ def judge_number(lead: Lead, digits: int, margin: float = EQUIVALENCE) -> str:
     Args:
         lead: ours minus the published number.
         digits: digits after the point that the paper prints, so it is known to half of the last one.
-        margin: largest difference that counts as equal.
+        margin: an interval within this of the published number is equal, unless all of it is above or
+            below what is printed as that number, which is better or worse.
     """
     half = 0.5 * 10.0**-digits
     low = round(lead.low, _DIGITS)
@@ -92,8 +94,16 @@ def lead_of_share(successes: int, seeds: int, share: float) -> Lead | None:
     """Return by how much the share of seeds that succeed exceeds a share, by Wilson's interval."""
     if not seeds:
         return None
+    if seeds < MIN_SEEDS:
+        return _unknown(seeds)
     low, high = wilson(successes, seeds, _CONFIDENCE)
     return Lead(float(low) - share, float(high) - share, seeds)
+
+
+def seeds_to_show(share: float) -> int:
+    """Return how many seeds must all succeed before Wilson's interval is above a share below 1."""
+    counts = itertools.count(MIN_SEEDS)
+    return next(n for n in counts if wilson(n, n, _CONFIDENCE)[0] > share)
 
 
 def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from everlearn.experiments.framework.grids import GRIDS, tuning_trials
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.trial import Trial
-from everlearn.metrics import LEARNED
-from everlearn.report.loaded_run import LoadedRun
+from everlearn.metrics import LEARNED, learned_its_tasks
+from everlearn.report import Group
 from everlearn.report.tables.numbers import MISSING, fraction
 from everlearn.report.tables.table import Table
+from everlearn.runs import find_runs
 
 
 class Score(NamedTuple):
@@ -35,14 +37,14 @@ class Score(NamedTuple):
         task, whatever their settings.
         """
         learning = 1.0 if self.learning_accuracy is None else self.learning_accuracy
-        learned = learning >= LEARNED
+        learned = learned_its_tasks(self.learning_accuracy) is not False
         return learned, self.accuracy if learned else learning, learning
 
 
 def scores(results: ResultsFolder, method: str) -> list[Score]:
     """Return the scores of all finished trials of a method, in the order of its grid."""
     trials = tuning_trials(method, results.scale)
-    return [_score(trial, group.runs) for trial in trials for group in results.groups([trial])]
+    return [_score(trial, group) for trial in trials for group in results.groups([trial])]
 
 
 def choose(candidates: Iterable[Score]) -> Score:
@@ -50,12 +52,33 @@ def choose(candidates: Iterable[Score]) -> Score:
 
     Of equal ones, that with the highest learning accuracy is chosen, then the first of the grid.
     """
-    return max(candidates, key=lambda score: score.rank)
+    ranked = list(candidates)
+    if not ranked:
+        raise ValueError("there are no finished trials to choose from; run everlearn tune METHOD")
+    return max(ranked, key=lambda score: score.rank)
 
 
 def chosen_settings(results: ResultsFolder, method: str) -> dict[str, Any]:
     """Return the settings that the trials of a method choose."""
-    return dict(choose(scores(results, method)).trial.settings)
+    found = scores(results, method)
+    if not found:
+        raise ValueError(
+            f"{results.folder} has no finished trials of {method}; run everlearn tune {method} --scale "
+            f"{results.scale} --out {results.folder}"
+        )
+    return dict(choose(found).trial.settings)
+
+
+def is_tuning_folder(folder: Path, scale: str) -> bool:
+    """Return whether all runs in a folder are trials of grids."""
+    names = {
+        trial.folder(seed)
+        for method in GRIDS
+        for trial in tuning_trials(method, scale)
+        for seed in trial.seeds
+    }
+    found = {run.name for run in find_runs(folder)}
+    return bool(found) and found <= names
 
 
 def tuning_table(results: ResultsFolder, methods: Sequence[str] = tuple(GRIDS)) -> Table:
@@ -96,12 +119,23 @@ def _format(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _score(trial: Trial, runs: Sequence[LoadedRun]) -> Score:
+def _score(trial: Trial, group: Group) -> Score:
     """Average the accuracies of a trial over its seeds."""
-    accuracy = [float(run.summary["average_accuracy"] or 0.0) for run in runs]
-    learning = [run.summary["learning_accuracy"] for run in runs if trial.plan["diagonal_images"]]
-    mean_learning = sum(float(value or 0.0) for value in learning) / len(runs) if learning else None
-    return Score(trial, sum(accuracy) / len(runs), mean_learning)
+    measures_learning = trial.plan["diagonal_images"]
+    learning = _mean(group, "learning_accuracy") if measures_learning else None
+    return Score(trial, _mean(group, "average_accuracy"), learning)
+
+
+def _mean(group: Group, name: str) -> float:
+    """Return a number of the summary, mean over all seeds, each of which must have it."""
+    values = group.values(name)
+    for run in group.runs:
+        if run.seed not in values:
+            raise ValueError(
+                f"{run.folder} has no {name.replace('_', ' ')}, by which trials are chosen; remove it and "
+                "run everlearn tune again"
+            )
+    return sum(values.values()) / len(values)
 
 
 def _seeds(methods: Sequence[str], scale: str) -> list[int]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from everlearn.experiments.framework.rule import (
     EQUIVALENCE,
-    MIN_SEEDS,
     Lead,
     Values,
     describe_seeds,
@@ -16,7 +15,8 @@ from everlearn.experiments.framework.rule import (
     judge_number,
     lead_above,
 )
-from everlearn.report.tables.numbers import three_digits
+from everlearn.metrics import MIN_SEEDS
+from everlearn.report.tables.numbers import decimal, three_digits
 from everlearn.report.verdict import Verdict
 
 _NOT_MEASURED = "not measured"
@@ -24,18 +24,29 @@ _NO_ROWS = "no rows yet"
 
 
 def judge_statement(
-    statement: str, ours: str, leads: Sequence[Lead | None], why: str = ""
+    statement: str,
+    ours: str,
+    leads: Sequence[Lead | None],
+    why: str = "",
+    names: Sequence[str] = (),
 ) -> Verdict:
     """Judge a statement that a paper makes in words.
 
     Args:
-        leads: the statement holds if all of them are above 0; None stands for a lead without rows.
+        leads: the statement holds if all of them are above 0; None stands for a lead without rows. One
+            lead below 0 decides; else nothing is decided while there are leads without rows.
+        names: what each lead is of, so that those without rows can be named.
     """
     known = [lead for lead in leads if lead is not None]
-    if not leads or len(known) < len(leads):
+    if not known:
         return Verdict(statement, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
     word = judge_leads(known)
-    return Verdict(statement, "as stated", ours, word, _join(why, _describe_leads(known)))
+    absent = _describe_absent(leads, names)
+    if absent and word != "worse":
+        word = "undecided"
+    return Verdict(
+        statement, "as stated", ours, word, _join(why, _describe_leads(known, word), absent)
+    )
 
 
 def compare_number(
@@ -51,7 +62,7 @@ def compare_number(
     Args:
         values: our numbers, by seed.
         digits: digits after the point that the paper prints.
-        margin: largest difference that counts as equal.
+        margin: see `rule.judge_number`.
     """
     printed = f"{published:.{digits}f}"
     lead = lead_above(values, published)
@@ -70,28 +81,41 @@ def unpublished(statement: str, ours: str, why: str = "no value was published") 
 
 def format_interval(values: Values, digits: int = 4) -> str:
     """Format a mean over seeds with its interval: "0.9200 (0.9012 to 0.9388, 3 seeds)"."""
-    mean = f"{np.mean(list(values.values())):.{digits}f}"
+    mean = decimal(float(np.mean(list(values.values()))), digits)
     lead = lead_above(values, 0.0)
     if lead is None or lead.seeds < MIN_SEEDS:
         return f"{mean} ({describe_seeds(len(values))})"
-    return f"{mean} ({lead.low:.{digits}f} to {lead.high:.{digits}f}, {describe_seeds(lead.seeds)})"
+    ends = f"{decimal(lead.low, digits)} to {decimal(lead.high, digits)}"
+    return f"{mean} ({ends}, {describe_seeds(lead.seeds)})"
 
 
 def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Format named numbers as "a: 0.123; b: 0.456", leaving out those that are None."""
     known = {name: value for name, value in values.items() if value is not None}
-    return "; ".join(f"{name}: {value:.{digits}f}" for name, value in known.items())
+    return "; ".join(f"{name}: {decimal(value, digits)}" for name, value in known.items())
 
 
-def _describe_leads(leads: Sequence[Lead]) -> str:
-    """Describe the interval that decides: the one with the lowest end."""
-    fewest = min(lead.seeds for lead in leads)
-    weakest = min(leads, key=lambda lead: lead.low)
+def _describe_leads(leads: Sequence[Lead], word: str) -> str:
+    """Describe the interval that decides: for "worse" that with the lowest upper end, else lower end."""
+    if word == "worse":
+        weakest = min(leads, key=lambda lead: lead.high)
+    else:
+        weakest = min(leads, key=lambda lead: (lead.low, lead.seeds))
     if not np.isfinite(weakest.low):
-        return f"{describe_seeds(fewest)}, too few to decide"
+        return f"{describe_seeds(weakest.seeds)}, too few to decide"
     name = "lead" if len(leads) == 1 else "smallest lead"
     ends = f"{three_digits(weakest.low)} to {three_digits(weakest.high)}"
-    return f"{name} {ends}, {describe_seeds(fewest)}"
+    return f"{name} {ends}, {describe_seeds(weakest.seeds)}"
+
+
+def _describe_absent(leads: Sequence[Lead | None], names: Sequence[str]) -> str:
+    """Name the leads without rows, or count them where they have no names; empty if all have rows."""
+    if None not in leads:
+        return ""
+    if not names:
+        return f"{_NO_ROWS} of {leads.count(None)} of {len(leads)} comparisons"
+    absent = [name for name, lead in zip(names, leads, strict=True) if lead is None]
+    return f"{_NO_ROWS} of: {'; '.join(absent)}"
 
 
 def _join(*sentences: str) -> str:

@@ -25,6 +25,7 @@ from everlearn.experiments.gnr.trials import (
 from everlearn.report import LoadedRun, Table
 from everlearn.report.charts import Dot, draw_dots
 from everlearn.report.experiment import ExperimentResult, Figure
+from everlearn.report.tables.numbers import fraction, signed
 from everlearn.rows import TaskRow, of_kind
 
 if TYPE_CHECKING:
@@ -192,8 +193,8 @@ def _table(outcomes: Sequence[_Outcome]) -> Table:
         [
             one.label,
             str(one.seed),
-            *(f"{value:.3f}" for value in (one.recognised, one.positive, one.negative)),
-            f"{one.gain:+.3f}",
+            *(fraction(value) for value in (one.recognised, one.positive, one.negative)),
+            signed(one.gain),
         ]
         for one in sorted(outcomes, key=lambda one: one.recognised)
     ]

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from everlearn.experiments.framework.groups import format_number, line_figures, mean_or_none
+from everlearn.experiments.framework.groups import format_number, line_figures
 from everlearn.experiments.framework.pictures import pictures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_above, lead_below, lead_over
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, at_scale
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
 from everlearn.experiments.vase.trials import MOVING_PAIR, SEQUENCE_A, SEQUENCE_B, VASE, data_note
+from everlearn.metrics import mean_or_none
 from everlearn.metrics.measured import Floats
 from everlearn.report import Table
 from everlearn.report.charts.accuracy_lines import Line
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.tables.intervals import interval_over_seeds
+from everlearn.report.tables.numbers import signed
 from everlearn.report.verdict import Verdict
 from everlearn.rows import CrossingRow, MixtureRow, of_kind
 
@@ -232,11 +234,13 @@ def judge_mixing(curves: Curves) -> list[Verdict]:
         context: {place: crossing_weight(weights, seed) for place, seed in enumerate(values)}
         for context, (weights, values) in curves.items()
     }
-    means = {f"{context:+.2f}": mean_or_none(found) for context, found in crossings.items()}
+    means = {
+        signed(context, 2): mean_or_none(found.values()) for context, found in crossings.items()
+    }
     return [
         judge_statement(
             "Mixtures are assigned to one environment or the other",
-            f"from 0.1 to 0.9 within {format_number(mean_or_none(widths), 2)} of the weight",
+            f"from 0.1 to 0.9 within {format_number(mean_or_none(widths.values()), 2)} of the weight",
             [lead_below(widths, _MAX_WIDTH)],
             "by errors, mixtures alone; within 0.3 at most",
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import mean_or_none
 from everlearn.experiments.framework.pictures import pictures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Values, lead_over
@@ -19,7 +18,7 @@ from everlearn.experiments.vase.trials import (
     each_seed,
     paper_seeds,
 )
-from everlearn.metrics import share
+from everlearn.metrics import mean_or_none, share
 from everlearn.report import Bar, draw_bars
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.verdict import Verdict
@@ -117,7 +116,9 @@ def judge_imagination(percentages: Mapping[str, Values]) -> list[Verdict]:
 
 
 def _format(percentages: Mapping[str, Values], names: Sequence[str]) -> str:
-    return format_values({name: mean_or_none(percentages.get(name, {})) for name in names}, 1)
+    return format_values(
+        {name: mean_or_none(percentages.get(name, {}).values()) for name in names}, 1
+    )
 
 
 def _bars(percentages: Mapping[str, Values]) -> list[Figure]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from everlearn.experiments.framework.groups import format_mean_std, mean_or_none
-from everlearn.metrics import NotMeasuredError
+from everlearn.experiments.framework.groups import format_mean_std
+from everlearn.metrics import NotMeasuredError, mean_or_none
 from everlearn.metrics.codes import (
     CodeProbes,
     accuracy_change,
@@ -81,12 +81,12 @@ def scores_by_seed(group: Group, name: str) -> dict[int, float]:
 
 def mean_score(group: Group, name: str) -> float | None:
     """Return one score, mean over seeds; None where it was not measured."""
-    return mean_or_none(scores_by_seed(group, name))
+    return mean_or_none(scores_by_seed(group, name).values())
 
 
 def score_cell(group: Group, name: str, digits: int = 1) -> str:
     """Format one score for a table: mean and standard deviation over seeds."""
-    return format_mean_std(list(scores_by_seed(group, name).values()), digits).replace("-", "−")
+    return format_mean_std(list(scores_by_seed(group, name).values()), digits)
 
 
 def environments_found(run: LoadedRun) -> InferredEnvironments | None:

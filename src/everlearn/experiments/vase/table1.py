@@ -166,7 +166,7 @@ def _score_cells(group: Group) -> list[str]:
     published = dict.fromkeys(_PUBLISHED_SCORES, MISSING)
     if group.label in PUBLISHED:
         pairs = zip(_PUBLISHED_SCORES, PUBLISHED[group.label], strict=True)
-        published = {name: f"{value:.1f}".replace("-", "−") for name, value in pairs}
+        published = {name: format_number(value, 1) for name, value in pairs}
     cells = []
     for name in _COLUMNS:
         cells.append(score_cell(group, name))

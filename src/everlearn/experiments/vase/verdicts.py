@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from everlearn.experiments.framework.groups import mean_or_none
 from everlearn.experiments.framework.results_folder import runs_of
 from everlearn.experiments.framework.rule import (
     Values,
     lead_below,
     lead_of_share,
     lead_over,
+    seeds_to_show,
 )
 from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
 from everlearn.experiments.vase.probe_figures import shares_position
 from everlearn.experiments.vase.scores import count_exact, latents_used, scores_by_seed
 from everlearn.experiments.vase.trials import ABLATIONS, CCI_VAE, VASE, ablation_label
+from everlearn.metrics import mean_or_none
 from everlearn.report import Group
 from everlearn.report.verdict import Verdict
 
@@ -29,7 +30,6 @@ _MIN_EXACT = 0.8  # fraction of seeds
 _MIN_SHARING = 2 / 3  # fraction of seeds
 _MAX_LATENTS = 16
 _WHY = "accuracy of probes on codes, mean over environments before the last and over seeds"
-_SHARE = "Wilson's interval of the share of seeds"
 
 
 def judge_ablations(changes: Mapping[str, Values], best: Mapping[str, Values]) -> list[Verdict]:
@@ -65,6 +65,7 @@ def judge_ablations(changes: Mapping[str, Values], best: Mapping[str, Values]) -
             _format(changes, (*_MASKS_ONLY, _CCI_VAE)),
             harmful,
             _WHY,
+            _MASKS_ONLY,
         ),
     ]
 
@@ -81,12 +82,15 @@ def _judge_least_forgetting(changes: Mapping[str, Values], entangled: bool) -> V
     others = [label for label in labels if label != ablation_label(VASE, entangled)]
     leads = [lead_over(vase, changes.get(label, {})) for label in others]
     kind = "entangled" if entangled else "disentangled"
-    return judge_statement(f"VASE forgets least, {kind}", _format(changes, labels), leads, _WHY)
+    claim = f"VASE forgets least, {kind}"
+    return judge_statement(claim, _format(changes, labels), leads, _WHY, others)
 
 
 def _format(values: Mapping[str, Values], labels: Sequence[str]) -> str:
     """Format means over seeds, in the order of the labels."""
-    return format_values({label: mean_or_none(values.get(label, {})) for label in labels}, 1)
+    return format_values(
+        {label: mean_or_none(values.get(label, {}).values()) for label in labels}, 1
+    )
 
 
 def _scores(groups: Sequence[Group], name: str) -> dict[str, Values]:
@@ -104,11 +108,12 @@ def judge_change(groups: Sequence[Group]) -> Verdict:
 
 
 def judge_environments(groups: Sequence[Group]) -> Verdict:
-    """Judge whether VASE infers the environments exactly in at least four of five seeds."""
+    """Judge whether VASE infers the environments exactly in at least four of five seeds, our bound."""
     exact, total = count_exact([group for group in groups if group.label == _VASE])
     claim = "Environments are inferred exactly in 4 of 5 seeds"
     lead = lead_of_share(exact, total, _MIN_EXACT)
-    return judge_statement(claim, f"{exact} of {total}", [lead], _SHARE)
+    why = _describe_share(_MIN_EXACT, total)
+    return judge_statement(claim, f"{exact} of {total}", [lead], why)
 
 
 def judge_errors(groups: Sequence[Group]) -> Verdict:
@@ -130,11 +135,18 @@ def judge_latents(groups: Sequence[Group]) -> Verdict:
 
 
 def judge_sharing(groups: Sequence[Group]) -> Verdict:
-    """Judge whether environments share latents of position in at least two of three seeds."""
+    """Judge whether environments share latents of position in at least two of three seeds, our bound."""
     runs = runs_of([group for group in groups if group.label == _VASE])
     sharing = [shares for run in runs if (shares := shares_position(run)) is not None]
     claim = "Two latents encode x and y wherever items move, and are masked where items do not"
     ours = f"in {sum(sharing)} of {len(sharing)} seeds"
     lead = lead_of_share(sum(sharing), len(sharing), _MIN_SHARING)
-    why = f"correlation above 0.8, in two of three seeds; {_SHARE}"
+    why = f"correlation above 0.8, in two of three seeds; {_describe_share(_MIN_SHARING, len(sharing))}"
     return judge_statement(claim, ours, [lead], why)
+
+
+def _describe_share(share: float, seeds: int) -> str:
+    """Name the interval of a share of seeds, and how many seeds could show the share, if these cannot."""
+    needed = seeds_to_show(share)
+    interval = "Wilson's interval of the share of seeds"
+    return interval if seeds >= needed else f"{interval}; fewer than {needed} seeds cannot show it"

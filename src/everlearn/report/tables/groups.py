@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
+from everlearn.metrics import curve, mean_or_none
 from everlearn.report.loaded_run import LoadedRun
+
+Accuracies = dict[int, float]  # by the number of tasks learned
 
 
 class Group(NamedTuple):
@@ -25,6 +30,18 @@ class Group(NamedTuple):
         found = {run.seed: run.summary.get(name) for run in self.runs}
         return {seed: value for seed, value in found.items() if value is not None}
 
+    def mean(self, name: str) -> float | None:
+        """Return a number of the summary, mean over the seeds that measured it; None without any."""
+        return mean_or_none(self.values(name).values())
+
+
+def accuracy_by_tasks(run: LoadedRun) -> Accuracies:
+    """Return accuracy over all tasks so far, by the number of tasks learned."""
+    found = curve(run.rows)
+    measured = ~np.isnan(found.accuracy)
+    tasks = (found.learned + 1)[measured].tolist()
+    return dict(zip(tasks, found.accuracy[measured].tolist(), strict=True))
+
 
 def group_runs(runs: Iterable[LoadedRun]) -> list[Group]:
     """Group runs by label, the best average accuracy first."""
@@ -35,5 +52,5 @@ def group_runs(runs: Iterable[LoadedRun]) -> list[Group]:
 
 
 def _score(group: Group) -> float:
-    values = group.values("average_accuracy").values()
-    return sum(values) / len(values) if values else -1.0
+    mean = group.mean("average_accuracy")
+    return -1.0 if mean is None else mean

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.metrics import half_width, wilson
+from everlearn.metrics import MIN_SEEDS, half_width, wilson
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,13 +25,10 @@ class MeanInterval(NamedTuple):
 
 
 def interval_over_seeds(values: Floats) -> MeanInterval:
-    """Average (S, N) over S seeds, with Student's interval, or the range of two seeds.
-
-    With one degree of freedom Student's interval is 12.7 standard errors wide, which says nothing.
-    """
+    """Average (S, N) over S seeds, with Student's interval, or the range of two seeds."""
     count = len(values)
     mean = values.mean(axis=0)
-    if count < 3:
+    if count < MIN_SEEDS:
         return MeanInterval(mean, values.min(axis=0), values.max(axis=0))
     half = half_width(values.std(axis=0, ddof=1), count)
     return MeanInterval(mean, mean - half, mean + half)
@@ -49,6 +46,6 @@ def describe_intervals(seed_counts: set[int]) -> str:
     used = {
         _ONE_SEED: 1 in seed_counts,
         _TWO_SEEDS: 2 in seed_counts,
-        _MORE_SEEDS: max(seed_counts, default=0) > 2,
+        _MORE_SEEDS: max(seed_counts, default=0) >= MIN_SEEDS,
     }
     return "; ".join(text for text, is_used in used.items() if is_used)

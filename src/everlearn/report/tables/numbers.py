@@ -6,14 +6,19 @@ MISSING = "–"  # the cell of a value that was not measured
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
+def decimal(value: float, digits: int) -> str:
+    """Format a number to so many places."""
+    return _minus(f"{value:.{digits}f}")
+
+
 def fraction(value: float) -> str:
     """Format a fraction to three places."""
-    return _minus(f"{value:.3f}")
+    return decimal(value, 3)
 
 
-def signed(value: float) -> str:
-    """Format a difference of fractions, with its sign."""
-    return _minus(f"{value:+.3f}")
+def signed(value: float, digits: int = 3) -> str:
+    """Format a difference, with its sign; one that is rounded to zero has none."""
+    return _minus(f"{value:+.{digits}f}")
 
 
 def integer(value: float) -> str:
@@ -54,6 +59,6 @@ def p_value(value: float) -> str:
 
 
 def _minus(text: str) -> str:
-    """Use a real minus sign, and none before a number that was rounded to zero."""
+    """Use a real minus sign, and no sign before a number that was rounded to zero."""
     is_zero = not text.strip("+-0.,")
-    return text.replace("-", "" if is_zero else "−")
+    return text.lstrip("+-") if is_zero else text.replace("-", "−")

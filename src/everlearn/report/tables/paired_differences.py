@@ -19,7 +19,10 @@ _NOTE = (
 
 
 def paired_differences(groups: Sequence[Group]) -> Table:
-    """Compare every two finished groups of equal stream length that share at least two seeds."""
+    """Compare every two finished groups of equal stream length that share at least two seeds.
+
+    A run that was cut after some tasks has a stream of so many tasks.
+    """
     finished = [group for group in groups if all(run.finished for run in group.runs)]
     pairs = [pair for pair in combinations(finished, 2) if _lengths(pair[0]) == _lengths(pair[1])]
     rows = [_row(first, second) for first, second in pairs]

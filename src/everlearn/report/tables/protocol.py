@@ -8,11 +8,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from everlearn.metrics.transfer import LEARNED, learned_its_tasks
+from everlearn.metrics import LEARNED, MIN_SEEDS, learned_its_tasks
 from everlearn.report.tables import numbers
-from everlearn.report.tables.groups import Group
+from everlearn.report.tables.groups import Group, accuracy_by_tasks
 from everlearn.report.tables.intervals import interval_over_seeds
-from everlearn.report.tables.summary import accuracy_by_tasks
 from everlearn.report.tables.table import Column, Table, mean_cells
 
 MILESTONES = (10, 50, 100, 200, 500)  # tasks
@@ -112,8 +111,7 @@ def unlearned_table(
 
 def did_not_learn(group: Group) -> bool:
     """Return whether the mean learning accuracy was measured and is below 0.9."""
-    values = group.values("learning_accuracy").values()
-    return learned_its_tasks(sum(values) / len(values) if values else None) is False
+    return learned_its_tasks(group.mean("learning_accuracy")) is False
 
 
 def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
@@ -131,7 +129,7 @@ def format_seeds(values: Sequence[float]) -> str:
     if not values:
         return numbers.MISSING
     mean, low, high = (float(end[0]) for end in interval_over_seeds(np.array(values)[:, None]))
-    if len(values) < 3:
+    if len(values) < MIN_SEEDS:
         return f"{numbers.fraction(mean)} ({numbers.count(len(values), 'seed')})"
     ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
     return f"{numbers.fraction(mean)} ({' to '.join(ends)})"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from everlearn.metrics import LEARNED, curve, explain_missing, learned_its_tasks
-from everlearn.report.loaded_run import LoadedRun
+from everlearn.metrics import LEARNED, explain_missing, mean_or_none
 from everlearn.report.tables import numbers
-from everlearn.report.tables.groups import Group
+from everlearn.report.tables.groups import Accuracies, Group, accuracy_by_tasks
 from everlearn.report.tables.intervals import describe_intervals, interval_over_seeds
+from everlearn.report.tables.protocol import did_not_learn
 from everlearn.report.tables.table import Column, Table, first_cells, mean_cells, measured_columns
 
 # Numbers of tasks learned.
@@ -33,8 +33,6 @@ _EXPLAINED = {
     "forgetting": "forgetting",
     "forward_transfer": "forward transfer",
 }
-
-Accuracies = dict[int, float]
 
 
 def summary_table(groups: Sequence[Group]) -> Table:
@@ -77,11 +75,7 @@ def _name_validation(groups: Sequence[Group]) -> list[str]:
 
 def _name_not_learned(groups: Sequence[Group]) -> list[str]:
     """List the groups that did not learn their tasks."""
-    labels = [
-        group.label
-        for group in groups
-        if learned_its_tasks(_mean(group, "learning_accuracy")) is False
-    ]
+    labels = [group.label for group in groups if did_not_learn(group)]
     if not labels:
         return []
     return [f"Did not learn their tasks (learning accuracy below {LEARNED}): {', '.join(labels)}."]
@@ -99,19 +93,6 @@ def _explain_blanks(groups: Sequence[Group]) -> list[str]:
     return [f"No {title} of {', '.join(of)}: {reason}." for (title, reason), of in labels.items()]
 
 
-def _mean(group: Group, name: str) -> float | None:
-    values = group.values(name).values()
-    return sum(values) / len(values) if values else None
-
-
-def accuracy_by_tasks(run: LoadedRun) -> Accuracies:
-    """Return accuracy over all tasks so far, by the number of tasks learned."""
-    found = curve(run.rows)
-    measured = ~np.isnan(found.accuracy)
-    tasks = (found.learned + 1)[measured].tolist()
-    return dict(zip(tasks, found.accuracy[measured].tolist(), strict=True))
-
-
 def _milestones(measured: set[int]) -> list[int]:
     long = max(measured, default=0) >= _LONG_STREAM
     chosen = _LONG_MILESTONES if long else _SHORT_MILESTONES
@@ -119,11 +100,8 @@ def _milestones(measured: set[int]) -> list[int]:
 
 
 def _milestone_cells(runs: Sequence[Accuracies], milestones: Sequence[int]) -> list[str]:
-    found = [[run[tasks] for run in runs if tasks in run] for tasks in milestones]
-    return [
-        numbers.fraction(sum(values) / len(values)) if values else numbers.MISSING
-        for values in found
-    ]
+    means = [mean_or_none([run[n] for run in runs if n in run]) for n in milestones]
+    return [numbers.MISSING if mean is None else numbers.fraction(mean) for mean in means]
 
 
 def _final_cells(group: Group) -> list[str]:

@@ -42,16 +42,6 @@ def group_table(
     return Table(title, ["method", "seeds", *(c.title for c in columns)], rows, note)
 
 
-def select_columns(table: Table, titles: Sequence[str]) -> Table:
-    """Keep the first column and those with the titles, in the order of the titles."""
-    missing = [title for title in titles if title not in table.head]
-    if missing:
-        raise ValueError(f"unknown columns {missing}; known: {', '.join(table.head)}")
-    places = [0, *(table.head.index(title) for title in titles)]
-    rows = [[row[place] for place in places] for row in table.rows]
-    return table._replace(head=[table.head[place] for place in places], rows=rows)
-
-
 def measured_columns(groups: Sequence[Group], columns: Sequence[Column]) -> list[Column]:
     """Return the columns in which any group has a number."""
     return [column for column in columns if any(group.values(column.name) for group in groups)]
@@ -64,8 +54,7 @@ def first_cells(group: Group) -> list[str]:
 
 def mean_cells(group: Group, columns: Sequence[Column]) -> list[str]:
     """Return the means of a group over the seeds that measured them."""
-    found = [list(group.values(column.name).values()) for column in columns]
+    means = {column: group.mean(column.name) for column in columns}
     return [
-        column.format(sum(values) / len(values)) if values else numbers.MISSING
-        for column, values in zip(columns, found, strict=True)
+        numbers.MISSING if mean is None else column.format(mean) for column, mean in means.items()
     ]

@@ -231,3 +231,14 @@ def test_neither_torch_nor_numba_is_imported():
     code = f"{CODE}; import everlearn.runs; print([m in sys.modules for m in ('torch', 'numba')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
     assert re.search(r"\[False, False\]$", out)
+
+
+def test_a_process_names_the_commit_that_it_started_from(checkout):
+    code = (
+        "import subprocess, sys; from everlearn.core.source import describe_source as d; first = d();"
+        "open('everlearn/core/version.py', 'a').write('# later');"
+        "subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qam', 'later'],"
+        " check=True); sys.exit(d() != first)"
+    )
+    assert run_python(checkout, checkout, "-c", code).returncode == 0
+    assert git(checkout, "log", "-1", "--format=%s") == "later"

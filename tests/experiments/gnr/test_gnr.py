@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from everlearn.experiments.gnr import generator as gnr_generator
 from everlearn.experiments.gnr import long as gnr_long
 from everlearn.experiments.gnr import nc as gnr_nc
 from everlearn.experiments.gnr import nic as gnr_nic
-from everlearn.experiments.gnr.modes import judge_orderings
+from everlearn.experiments.gnr.modes import describe_mean_shift, judge_orderings
 from everlearn.experiments.gnr.trials import LABELS
 from everlearn.report.charts.accuracy_lines import all_classes_lines
 from everlearn.report.experiment import ExperimentResult
@@ -290,3 +290,12 @@ def test_ar1_on_the_long_stream_is_compared_after_200_tasks(write_run, tmp_path)
     (verdict,) = draw(ar1_long, tmp_path).verdicts
     assert (verdict.statement, verdict.verdict) == ("Accuracy after 200 tasks", NONE)
     assert verdict.ours == "AR1*free, 5,000: 0.500"
+
+
+def test_the_note_names_the_mean_shifts_of_the_runs():
+    def run(**settings):
+        return SimpleNamespace(settings={"settings": settings})
+
+    runs = [run(mean_shift="per_class"), run(mean_shift="global"), run(learning_rate=1.0)]
+    assert describe_mean_shift(runs).startswith("Runs have the mean shift global and per_class;")
+    assert describe_mean_shift(runs[2:]) == ""

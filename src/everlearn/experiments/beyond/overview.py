@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.beyond import stability
-from everlearn.experiments.framework.groups import accuracy_figures, format_mean_std, values_after
+from everlearn.experiments.framework.groups import (
+    accuracy_figures,
+    format_mean_std,
+    values_after,
+    values_by_title,
+)
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import lead_over
 from everlearn.experiments.framework.shared_trials import (
@@ -111,14 +116,16 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     groups = compared_groups(results)
     values = {group.label: values_after(group, tasks) for group in groups}
     dcl = values.get(DCL.title, {})
-    others = [values.get(t.title, {}) for t in settings.trials if t.method not in _REFERENCES]
+    trials = [trial for trial in settings.trials if trial.method not in _REFERENCES]
+    others = values_by_title(trials, values)
     verdict = judge_statement(
         f"After {tasks} tasks DCL is above all methods that forget",
         "; ".join(
             f"{label}: {format_mean_std(list(found.values()), 3)}"
             for label, found in values.items()
         ),
-        [lead_over(dcl, other) for other in others],
+        [lead_over(dcl, other) for other in others.values()],
+        names=list(others),
     )
     # Joint training is tested once, and one point makes no curve.
     drawn = [group for group in results.groups(settings.trials) if group.method != "joint"]

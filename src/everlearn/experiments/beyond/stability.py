@@ -177,7 +177,10 @@ def _judge(statement: str, plain: Mapping[str, Group], methods: Sequence[str]) -
     if groups and not learned:
         return Verdict(statement, "as stated", _NONE_LEARNED, "undecided", _UNLEARNED_NOTE)
     why = f"temporary: more than {_TEMPORARY} of the loss is regained"
-    return judge_statement(statement, _describe(learned), [_temporary(g) for g in learned], why)
+    absent = [name for name in methods if name not in plain]
+    leads = [*map(_temporary, learned), *(None for _ in absent)]
+    names = [*(group.label for group in learned), *absent]
+    return judge_statement(statement, _describe(learned), leads, why, names)
 
 
 def _temporary(group: Group) -> Lead | None:

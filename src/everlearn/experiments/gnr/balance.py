@@ -12,7 +12,7 @@ from everlearn.experiments.framework.groups import format_number, line_figures, 
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
-from everlearn.experiments.gnr.modes import FINAL, style_by_mode
+from everlearn.experiments.gnr.modes import FINAL, describe_mean_shift, style_by_mode
 from everlearn.experiments.gnr.trials import LABELS, MODES, NC, RATE_MODES, RATES, once, with_rate
 from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.charts.accuracy_lines import Line
@@ -77,6 +77,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[unpublished("Best mode at each learning rate of the head", _best_modes(sweep))],
         runs=runs_of(results.groups(trials)),
         missing=results.missing(trials),
+        note=describe_mean_shift(runs_of(results.groups(trials))),
     )
 
 

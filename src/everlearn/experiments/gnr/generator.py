@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, at_scale
 from everlearn.experiments.framework.verdicts import unpublished
-from everlearn.experiments.gnr.modes import FINAL
+from everlearn.experiments.gnr.modes import FINAL, describe_mean_shift
 from everlearn.experiments.gnr.trials import (
     BETAS,
     FRACTION_MODES,
@@ -143,6 +143,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[unpublished(statement, count_agreeing(outcomes), _POST_HOC)],
         runs=runs_of(results.groups(trials)),
         missing=results.missing(trials),
+        note=describe_mean_shift(runs_of(results.groups(trials))),
     )
 
 

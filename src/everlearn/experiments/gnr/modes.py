@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from everlearn.experiments.framework.groups import format_mean_std, line_figures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
@@ -11,7 +11,7 @@ from everlearn.experiments.framework.trial import Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
 from everlearn.experiments.gnr.trials import AR1, NO_REPLAY
 from everlearn.metrics import mean_or_none
-from everlearn.report import Group, Table
+from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.charts.accuracy_lines import all_classes_lines
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.tables.numbers import MISSING
@@ -37,6 +37,14 @@ _EXPLANATION = (
     "('The balance of class weights'), and how much of the replayed data the classifier recognises "
     "('When negative replay pays')."
 )
+
+
+def describe_mean_shift(runs: Iterable[LoadedRun]) -> str:
+    """Return a sentence on which mean the heads of runs subtract, which decides what replay gains."""
+    found = {run.settings.get("settings", {}).get("mean_shift") for run in runs} - {None}
+    if not found:
+        return ""
+    return f"Runs have the mean shift {' and '.join(sorted(found))}; the paper's is per_class."
 
 
 def style_by_mode(groups: Sequence[Group]) -> list[Group]:
@@ -106,7 +114,7 @@ def compare_modes(
         verdicts=judge_orderings(final_accuracies(groups)),
         runs=runs_of(groups),
         missing=results.missing(trials),
-        note=_EXPLANATION,
+        note=f"{_EXPLANATION} {describe_mean_shift(runs_of(groups))}".strip(),
     )
 
 

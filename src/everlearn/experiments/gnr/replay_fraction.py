@@ -10,7 +10,7 @@ from everlearn.experiments.framework.results_folder import ResultsFolder, runs_o
 from everlearn.experiments.framework.rule import Values, lead_above
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.experiments.gnr.modes import FINAL
+from everlearn.experiments.gnr.modes import FINAL, describe_mean_shift
 from everlearn.experiments.gnr.trials import (
     FRACTION_MODES,
     FRACTIONS,
@@ -68,6 +68,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[_judge(mode, sweep) for mode, sweep in sweeps.items()],
         runs=runs_of(results.groups(trials)),
         missing=results.missing(trials),
+        note=describe_mean_shift(runs_of(results.groups(trials))),
     )
 
 

@@ -20,9 +20,9 @@ _CACHES = {".pyc", ".nbi", ".nbc"}
 def describe_source() -> dict[str, Any]:
     """Return `commit`, `dirty` and `source_digest`; what is unknown is None.
 
-    They are those of the first call: a later commit is not what this process runs. A build stamp beside this
-    file with the same digest names the commit of a copy whose git metadata are missing or of another commit.
-    Otherwise commit and dirty come from git, then from an outdated stamp.
+    They are those of the first call: a later commit is not what this process runs. A build stamp beside
+    this file with the same digest names the commit of a copy whose git metadata are missing or of another
+    commit. Otherwise commit and dirty come from git, then from an outdated stamp.
     """
     commit, dirty = stamped = _stamped_commit()
     if dirty is not False:

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from everlearn import Canvas, Stream
 from everlearn.evaluate import run
-from everlearn.evaluation import Evaluator, Plan, score
+from everlearn.evaluation import Evaluator, Plan, read_plan, score
 from everlearn.evaluation import test_sets as sets
 from everlearn.evaluation.costs import (
     DivergedError,
@@ -285,6 +285,11 @@ def test_bytes_count_all_tensors_of_a_state() -> None:
 def test_a_bad_plan_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(changes))):
         Plan(**changes)
+
+
+def test_a_recorded_plan_has_no_evaluations_that_were_added_later() -> None:
+    assert read_plan({"every": 5}) == Plan(every=5, diagonal_images=0)
+    assert read_plan({"diagonal_images": 9}) == Plan(diagonal_images=9)
 
 
 def test_scores_of_groups_are_those_of_single_tasks() -> None:

@@ -76,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    0 when all went well, 1 when a repeated run differs, 2 for bad input, 130 when stopped by hand.
+    0 when all went well, 1 when a repeated run differs or none can be compared, 2 for bad input, 130 when
+    stopped by hand.
     """
     try:
         code = app(args=arguments, prog_name="everlearn", standalone_mode=False)

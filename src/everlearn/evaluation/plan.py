@@ -13,6 +13,8 @@ from everlearn.core.validate import check_int
 
 MAX_COUNT = 2**40
 SPLITS = ("test", "val")
+# Evaluations that were added later and are on by default: a run that does not name them had none.
+_OFF_UNLESS_RECORDED = {"diagonal_images": 0}
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,8 @@ class Plan:
 
 
 def read_plan(values: Mapping[str, Any]) -> Plan:
-    """Return the plan with settings that a run kept; refuse unknown names and old ones."""
-    return change_settings(Plan(), values, "the plan")
+    """Return the plan that a run was made with; refuse unknown names and old ones."""
+    return change_settings(Plan(), {**_OFF_UNLESS_RECORDED, **values}, "the plan")
 
 
 def spread(count: int, limit: int | None) -> list[int]:

@@ -1,26 +1,31 @@
-"""Whether a repeated run agrees with the recorded one: the same bits, within an interval, or not."""
+"""Whether a repeated run agrees with the recorded one: the same bits, within noise, or not."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from everlearn.core.jsonl import encode_row
-from everlearn.metrics import wilson
-from everlearn.report.tables.intervals import interval_over_seeds
 from everlearn.rows import Row
+from everlearn.runs.evaluations import (
+    RowKey,
+    describe_key,
+    index_rows,
+    read_accuracies,
+    read_errors,
+)
+from everlearn.runs.outliers import find_outlier
 
-Verdict = Literal["same bits", "within the interval", "differs", "cannot run"]
+Verdict = Literal["same bits", "within noise", "differs", "not compared", "cannot run"]
 _VARIABLE = ("seconds", "evaluation_seconds", "host_memory", "memory", "peak_memory")
-_MIN_SEEDS = 3  # Student's interval of two seeds says nothing
+_EXACT = ("step", "images", "total", "seen_total")  # noise changes none of them
+# Where committed runs differ in the seed alone, one error is hardly ever three times the other.
+_MAX_ERROR_RATIO = 4.0
 
-# (kind of row, last task learned) -> (images classified correctly, images tested)
-Counts = dict[tuple[str, int], tuple[int, int]]
+Rows = Mapping[RowKey, Mapping[str, Any]]
 
 
 class Agreement(NamedTuple):
@@ -31,108 +36,102 @@ class Agreement(NamedTuple):
 
 
 def compare_rows(
-    recorded: Sequence[Row], repeated: Sequence[Row], other_seeds: Sequence[Sequence[Row]] = ()
+    recorded: Iterable[Row], repeated: Iterable[Row], other_seeds: Iterable[Iterable[Row]] = ()
 ) -> Agreement:
     """Compare two runs of the same tasks; times and memory may differ.
 
     Args:
-        other_seeds: rows of the same tasks of runs that differ in the seed alone; with three seeds or
-            more, their interval counts besides Wilson's.
+        other_seeds: rows of the same tasks of runs that differ in the seed alone; two or more show how
+            noisy training is.
     """
-    difference = _first_difference(_plain(recorded), _plain(repeated))
+    old = index_rows(_plain(recorded))
+    new = index_rows(_plain(repeated))
+    missing = _first_missing(old, new)
+    if missing:
+        return Agreement("differs", missing)
+    difference = _first_difference(old, new)
     if not difference:
         return Agreement("same bits")
-    counts = [count_correct(rows) for rows in (recorded, *other_seeds)]
-    outside = _first_missing(recorded, repeated)
-    outside = outside or _first_outside(counts, count_correct(repeated))
-    return Agreement("differs" if outside else "within the interval", outside or difference)
+    others = [index_rows(_plain(rows)) for rows in other_seeds]
+    outside = _first_inexact(old, new) or _first_wrong_error(old, new)
+    outside = outside or find_outlier(old, new, others)
+    return Agreement("differs", outside) if outside else _describe_noise(old, new, difference)
 
 
-def count_correct(rows: Iterable[Row]) -> Counts:
-    """Sum the counts of every evaluation after a task: correct and tested images."""
-    correct: Counter[tuple[str, int]] = Counter()
-    total: Counter[tuple[str, int]] = Counter()
-    for row in map(dict[str, Any], rows):
-        if isinstance(row.get("correct"), int) and "total" in row:
-            key = (row["kind"], row["learned"])
-            correct[key] += row["correct"]
-            total[key] += row["total"]
-    return {key: (correct[key], total[key]) for key in total if total[key]}
+def _describe_noise(old: Rows, new: Rows, difference: str) -> Agreement:
+    """Return the verdict on rows that differ by no more than noise, with the kinds not compared."""
+    if not any(map(_is_compared, old.values())):
+        return Agreement("not compared", f"{difference}; no row has an accuracy or an error")
+    kinds = sorted(
+        {old[key]["kind"] for key in old if old[key] != new[key] and not _is_compared(old[key])}
+    )
+    left_out = f"; not compared: rows of kind {', '.join(map(repr, kinds))}" if kinds else ""
+    return Agreement("within noise", difference + left_out)
+
+
+def _is_compared(row: Mapping[str, Any]) -> bool:
+    return bool(read_accuracies(row) or read_errors(row))
 
 
 def _plain(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return rows as they are read from a file, costs last, without what varies."""
+    """Return rows as they are read from a file, without what varies."""
     plain = [json.loads(encode_row(row)) for row in rows]
-    kept = [{key: row[key] for key in row if key not in _VARIABLE} for row in plain]
-    return sorted(kept, key=lambda row: row["kind"] == "task")
+    return [{key: row[key] for key in row if key not in _VARIABLE} for row in plain]
 
 
-def _first_difference(
-    recorded: Sequence[Mapping[str, Any]], repeated: Sequence[Mapping[str, Any]]
+def _first_missing(old: Rows, new: Rows) -> str:
+    for key in (*old, *new):
+        if key not in old or key not in new:
+            state = "repeated" if key in old else "recorded"
+            return f"{describe_key(key)}: the row is not {state}"
+    return ""
+
+
+def _first_difference(old: Rows, new: Rows) -> str:
+    for key, row in old.items():
+        names = dict.fromkeys([*row, *new[key]])
+        text = _describe_change(key, row, new[key], names)
+        if text:
+            return text
+    return ""
+
+
+def _first_inexact(old: Rows, new: Rows) -> str:
+    """Describe the first number that noise cannot change, or accuracy that a run lacks, if any."""
+    for key, row in old.items():
+        names = [*_EXACT, *(read_accuracies(row).keys() ^ read_accuracies(new[key]).keys())]
+        text = _describe_change(key, row, new[key], names)
+        if text:
+            return text
+    return ""
+
+
+def _first_wrong_error(old: Rows, new: Rows) -> str:
+    """Describe the first error that is several times as large in one of the runs, or absent, if any."""
+    for key, row in old.items():
+        recorded = read_errors(row)
+        repeated = read_errors(new[key])
+        for name in recorded | repeated:
+            low, high = sorted(errors.get(name, np.inf) for errors in (recorded, repeated))
+            if high > _MAX_ERROR_RATIO * low:
+                return _describe_change(key, recorded, repeated, [name])
+    return ""
+
+
+def _describe_change(
+    key: RowKey, old: Mapping[str, Any], new: Mapping[str, Any], names: Iterable[str]
 ) -> str:
-    missing: Mapping[str, Any] = {}
-    for old, new in zip_longest(recorded, repeated, fillvalue=missing):
-        if old != new:
-            return _describe(old, new)
+    """Name the first of some keys in which two rows differ, if any."""
+    for name in names:
+        recorded, repeated = (_text(row, name) for row in (old, new))
+        if recorded != repeated:
+            return f"{describe_key(key)}: {name} is {_shorten(recorded)}, repeated {_shorten(repeated)}"
     return ""
 
 
-def _describe(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Name the first key in which two rows differ."""
-    if not old or not new:
-        return f"{_name(old or new)}: the row is {'not recorded' if new else 'not repeated'}"
-    key = next(key for key in [*old, *new] if old.get(key) != new.get(key))
-    values = (json.dumps(row.get(key)) for row in (old, new))
-    recorded, repeated = (text if len(text) < 40 else f"{text[:36]} ..." for text in values)
-    return f"{_name(old)}: {key} is {recorded}, repeated {repeated}"
+def _text(row: Mapping[str, Any], name: str) -> str:
+    return json.dumps(row[name], sort_keys=True) if name in row else "absent"
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    tested = f", tested on task {row['tested']}" if "tested" in row else ""
-    return f"row {row['kind']!r} after task {row['learned']}{tested}"
-
-
-def _first_missing(recorded: Iterable[Row], repeated: Iterable[Row]) -> str:
-    """Describe the first row, with counts or not, that one of the runs does not have, if any."""
-    names = [
-        Counter(_name(row) for row in map(dict[str, Any], rows)) for rows in (recorded, repeated)
-    ]
-    for missing, state in ((names[0] - names[1], "repeated"), (names[1] - names[0], "recorded")):
-        for name in missing:
-            return f"{name}: the row is not {state}"
-    return ""
-
-
-def _first_outside(recorded: Sequence[Counts], repeated: Counts) -> str:
-    """Describe the first evaluation that lies outside the interval, if any.
-
-    Args:
-        recorded: of the run itself, then of other seeds.
-    """
-    first_seed = recorded[0]
-    if not first_seed:
-        return "the rows differ, and hold no counts to compare"
-    for key in sorted(first_seed.keys() | repeated.keys(), key=lambda key: (key[1], key[0])):
-        kind, learned = key
-        place = f"{kind!r} after task {learned}"
-        if key not in first_seed or key not in repeated or first_seed[key][1] != repeated[key][1]:
-            return f"{place}: {_fraction(first_seed, key)}, repeated {_fraction(repeated, key)}"
-        low, high = _interval([counts[key] for counts in recorded if key in counts])
-        correct, total = repeated[key]
-        if not low <= correct / total <= high:
-            limits = f"outside {low:.4f} to {high:.4f}"
-            return f"{place}: {_fraction(first_seed, key)}, repeated {_fraction(repeated, key)}, {limits}"
-    return ""
-
-
-def _interval(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """Return Wilson's interval of the first counts, widened to that over seeds where there are enough."""
-    low, high = map(float, wilson(*counts[0]))
-    if len(counts) < _MIN_SEEDS:
-        return low, high
-    seeds = interval_over_seeds(np.array([[correct / total] for correct, total in counts]))
-    return min(low, float(seeds.low[0])), max(high, float(seeds.high[0]))
-
-
-def _fraction(counts: Counts, key: tuple[str, int]) -> str:
-    return f"{counts[key][0]} of {counts[key][1]} correct" if key in counts else "no rows"
+def _shorten(text: str) -> str:
+    return text if len(text) < 40 else f"{text[:36]} ..."

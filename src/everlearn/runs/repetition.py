@@ -24,10 +24,13 @@ Folder = str | PathLike[str]
 
 
 def sample_runs(folder: Folder, device: str, number: int, seed: int) -> list[Path]:
-    """Draw finished runs that the same kind of device made, a CPU or a GPU; all if there are fewer."""
+    """Draw finished runs that the same kind of device made, a CPU or a GPU; all if there are fewer.
+
+    A run with a damaged provenance may be drawn for either.
+    """
     check_int(number, "sample", 1, 10**9)
     on_gpu = device != "cpu"
-    known = [run for run in find_runs(folder) if is_finished(run) and _used_gpu(run) == on_gpu]
+    known = [run for run in find_runs(folder) if is_finished(run) and _may_be_made(run, on_gpu)]
     if not known:
         kind = "GPU" if on_gpu else "CPU"
         raise ValueError(
@@ -37,23 +40,36 @@ def sample_runs(folder: Folder, device: str, number: int, seed: int) -> list[Pat
     return [known[index] for index in sorted(drawn)]
 
 
+def used_gpu(folder: Path) -> bool:
+    """Return whether a GPU made a run; raise where its provenance is damaged."""
+    sessions = read_json_lines(folder / PROVENANCE)
+    return any(session.get("gpu") for session in sessions)
+
+
 def count_tasks(folder: Path, tasks: int) -> int:
     """Return how many of the first `tasks` tasks a run learned."""
-    return min(tasks, len(read_costs(folder)))
+    learned = len(read_costs(folder))
+    if not learned:
+        raise ValueError(f"{folder} has no costs of a task; put back a copy of its files")
+    return min(tasks, learned)
 
 
 def read_first_rows(folder: Path, tasks: int) -> list[Row]:
     """Read the rows of the first tasks of a run, then their costs."""
     rows: list[Row] = [*read_rows(folder), *read_costs(folder)]
+    for row in rows:
+        if not isinstance(row.get("learned"), int):
+            raise ValueError(
+                f"{folder} has a row of kind {row['kind']!r} that does not say the last task learned; put "
+                "back a copy of its files"
+            )
     return [row for row in rows if row["learned"] < tasks]
 
 
 def repeat_run(
     folder: Path, tasks: int, device: str, data: str | Path | None = None
 ) -> Iterator[Row]:
-    """Build the learner of a run anew and return the rows of its first tasks, as they come.
-
-    A run that this version cannot repeat raises here, before the first row.
+    """Build the learner of a run anew and yield the rows of its first tasks, as they come.
 
     Args:
         data: folder of the data sets, for a stream of recorded images.
@@ -62,28 +78,36 @@ def repeat_run(
     stream = read_stream(run.stream, data)
     method = run.settings["method"]
     learner = build(method, stream, device, **recorded_settings(method, run.settings["settings"]))
-    rows = evaluate.run(stream, learner, read_plan(run.settings["plan"]))
-    return _first_tasks(rows, tasks)
-
-
-def other_seeds(folder: Path) -> list[Path]:
-    """Return the finished runs beside a run that differ from it only in the seed."""
-    setup = _setup_without_seed(folder)
-    beside = (path for path in find_runs(folder.parent) if path != folder and is_finished(path))
-    return [path for path in beside if _setup_without_seed(path) == setup]
-
-
-def _first_tasks(rows: Iterator[Row], tasks: int) -> Iterator[Row]:
-    # The loop is left early, not run with fewer tasks: the end of a run has tests of its own.
-    for row in rows:
+    for row in evaluate.run(stream, learner, read_plan(run.settings["plan"])):
         yield row
+        # The loop is left early, not run with fewer tasks: the end of a run has tests of its own.
         if row["kind"] == "task" and row["learned"] + 1 >= tasks:
             return
 
 
-def _used_gpu(folder: Path) -> bool:
-    sessions = read_json_lines(folder / PROVENANCE)
-    return any(session.get("gpu") for session in sessions)
+def read_other_seeds(folder: Path, tasks: int) -> list[list[Row]]:
+    """Read the first tasks of the finished runs beside a run that differ from it only in the seed.
+
+    A folder that holds no readable run of a method is none of them.
+    """
+    setup = _setup_without_seed(folder)
+    beside = (path for path in find_runs(folder.parent) if path != folder and is_finished(path))
+    rows = (_read_if_alike(path, setup, tasks) for path in beside)
+    return [found for found in rows if found]
+
+
+def _read_if_alike(folder: Path, setup: object, tasks: int) -> list[Row]:
+    try:
+        return read_first_rows(folder, tasks) if _setup_without_seed(folder) == setup else []
+    except (ValueError, OSError):
+        return []
+
+
+def _may_be_made(folder: Path, on_gpu: bool) -> bool:
+    try:
+        return used_gpu(folder) == on_gpu
+    except (ValueError, OSError):
+        return True
 
 
 def _setup_without_seed(folder: Path) -> object:

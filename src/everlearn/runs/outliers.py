@@ -1,0 +1,103 @@
+"""Accuracies of a repeated run that differ from the recorded ones by more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everlearn.metrics import Interval
+from everlearn.runs.evaluations import Accuracy, RowKey, describe_key, read_accuracies
+from everlearn.runs.noise import ALPHA, MIN_RUNS, Floats, prediction_interval
+
+Rows = Mapping[RowKey, Mapping[str, Any]]
+Evaluation = tuple[RowKey, str]  # a row and the name of an accuracy in it
+Accuracies = dict[Evaluation, Accuracy]
+_ROUNDING = 1e-9
+
+
+def find_outlier(recorded: Rows, repeated: Rows, other_seeds: Sequence[Rows] = ()) -> str:
+    """Describe the first accuracy that differs by more than noise, or the average of all tests, if any.
+
+    Args:
+        repeated: rows with the keys and the numbers of images of `recorded`.
+        other_seeds: rows of runs that differ in the seed alone; used if two or more were tested alike.
+    """
+    new = _all_accuracies(repeated)
+    runs = _tested_alike([_all_accuracies(rows) for rows in (recorded, *other_seeds)])
+    tests = [(key, name) for key, name in new if dict(key)["kind"] == "test"]
+    if len(runs) < MIN_RUNS or len(tests) < 2:
+        return next(_outliers(new, runs, ALPHA), "")
+    # Each of the two comparisons may raise half of the false alarms.
+    return _outlying_average(new, runs, tests) or next(_outliers(new, runs, ALPHA / 2), "")
+
+
+def _all_accuracies(rows: Rows) -> Accuracies:
+    return {
+        (key, name): accuracy
+        for key, row in rows.items()
+        for name, accuracy in read_accuracies(row).items()
+    }
+
+
+def _tested_alike(runs: Sequence[Accuracies]) -> list[Accuracies]:
+    """Return the runs that were tested on as many images as the first; it alone if they are too few."""
+    first = runs[0]
+    alike = [
+        run
+        for run in runs
+        if all(name in run and run[name].images == first[name].images for name in first)
+    ]
+    return alike if len(alike) >= MIN_RUNS else [first]
+
+
+def _outlying_average(
+    new: Accuracies, runs: Sequence[Accuracies], tests: Sequence[Evaluation]
+) -> str:
+    """Describe the average accuracy of the tests if it differs by more than noise.
+
+    It shows a small drop in all tests, which is no outlier in any of them.
+    """
+    repeated = _shares(new, tests).mean(keepdims=True)
+    recorded = np.array([_shares(run, tests) for run in runs]).mean(axis=1, keepdims=True)
+    # A task is tested on the same images each time.
+    per_task = {dict(key)["tested"]: new[key, name].images for key, name in tests}
+    images = np.array([sum(per_task.values())])
+    limits = prediction_interval(repeated, recorded, images, ALPHA / 2)
+    if not _outside(repeated, limits).any():
+        return ""
+    return f"accuracy averaged over {len(tests)} tests {_describe(repeated, recorded, limits, 0)}"
+
+
+def _outliers(new: Accuracies, runs: Sequence[Accuracies], alpha: float) -> Iterator[str]:
+    """Describe the accuracies that differ by more than noise, kind by kind: each has a noise of its own."""
+    kinds: dict[tuple[str, str], list[Evaluation]] = {}
+    for key, name in new:
+        kinds.setdefault((dict(key)["kind"], name), []).append((key, name))
+    for evaluations in kinds.values():
+        repeated = _shares(new, evaluations)
+        recorded = np.array([_shares(run, evaluations) for run in runs])
+        images = np.array([new[evaluation].images for evaluation in evaluations])
+        limits = prediction_interval(repeated, recorded, images, alpha / len(new))
+        for index in np.flatnonzero(_outside(repeated, limits)).tolist():
+            key, name = evaluations[index]
+            values = _describe(repeated, recorded, limits, index)
+            yield f"{describe_key(key)}: {name} (of {images[index]} images) {values}"
+
+
+def _shares(run: Accuracies, evaluations: Sequence[Evaluation]) -> Floats:
+    return np.array([run[evaluation].share for evaluation in evaluations])
+
+
+def _outside(values: Floats, limits: Interval) -> NDArray[np.bool_]:
+    return (values < limits.low - _ROUNDING) | (values > limits.high + _ROUNDING)
+
+
+def _describe(repeated: Floats, recorded: Floats, limits: Interval, index: int) -> str:
+    seeds = f" over {len(recorded)} seeds" if len(recorded) > 1 else ""
+    low = max(0.0, limits.low[index])
+    high = min(1.0, limits.high[index])
+    mean = recorded[:, index].mean()
+    return f"is {mean:.4f}{seeds}, repeated {repeated[index]:.4f}, outside {low:.4f} to {high:.4f}"

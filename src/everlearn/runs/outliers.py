@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.metrics import Interval
+from everlearn.metrics import MIN_SEEDS, Interval
 from everlearn.runs.evaluations import Accuracy, RowKey, describe_key, read_accuracies
-from everlearn.runs.noise import ALPHA, MIN_RUNS, Floats, prediction_interval
+from everlearn.runs.noise import ALPHA, Floats, prediction_interval
 
 Rows = Mapping[RowKey, Mapping[str, Any]]
 Evaluation = tuple[RowKey, str]  # a row and the name of an accuracy in it
@@ -28,7 +28,7 @@ def find_outlier(recorded: Rows, repeated: Rows, other_seeds: Sequence[Rows] = (
     new = _all_accuracies(repeated)
     runs = _tested_alike([_all_accuracies(rows) for rows in (recorded, *other_seeds)])
     tests = [(key, name) for key, name in new if dict(key)["kind"] == "test"]
-    if len(runs) < MIN_RUNS or len(tests) < 2:
+    if len(runs) < MIN_SEEDS or len(tests) < 2:
         return next(_outliers(new, runs, ALPHA), "")
     # Each of the two comparisons may raise half of the false alarms.
     return _outlying_average(new, runs, tests) or next(_outliers(new, runs, ALPHA / 2), "")
@@ -50,7 +50,7 @@ def _tested_alike(runs: Sequence[Accuracies]) -> list[Accuracies]:
         for run in runs
         if all(name in run and run[name].images == first[name].images for name in first)
     ]
-    return alike if len(alike) >= MIN_RUNS else [first]
+    return alike if len(alike) >= MIN_SEEDS else [first]
 
 
 def _outlying_average(

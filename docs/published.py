@@ -46,7 +46,7 @@ def unexplained(page: str, text: str) -> list[str]:
     for sentence in SENTENCES:
         if sentence.page == page:
             text = _pattern(sentence.text).sub(_blank_gaps, text)
-    no_results = [re.compile(pattern.replace(" ", r"\s+")) for pattern in NOT_RESULTS]
+    no_results = [_phrase(phrase) for phrase in NOT_RESULTS[page]]
     for pattern in (_SUMMARY, *map(_block, BLOCKS), *no_results, _CODE, _LINK, _COMMENT):
         text = pattern.sub(_blank, text)
     return [line.strip() for line in text.splitlines() if re.search(r"\d", line)]
@@ -81,6 +81,12 @@ def _block(name: str) -> re.Pattern[str]:
 def _pattern(sentence: str) -> re.Pattern[str]:
     """Return the pattern of a sentence with {} for numbers; lines may break at any space."""
     return re.compile(re.escape(sentence).replace(r"\{\}", _GAP).replace(r"\ ", r"\s+"))
+
+
+def _phrase(text: str) -> re.Pattern[str]:
+    """Return the pattern of a phrase that is no part of a longer number; lines may break at any space."""
+    words = re.escape(text).replace(r"\ ", r"\s+")
+    return re.compile(rf"(?<![\d,.]){words}(?!,?\d|\.\d)")
 
 
 def _blank_gaps(match: re.Match[str]) -> str:

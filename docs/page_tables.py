@@ -8,7 +8,6 @@ A page names trials, a method or a group in a comment, such as `<!-- toy: toy-er
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -35,7 +34,7 @@ _NEW_SHAPES = {
     "one_shot_standard_continuous_{}": "continuous poses",
     "open_set_average_precision": "open set, average precision",
 }
-_WIDTH = 120
+_NO_ROWS = ("not measured", "not asked")
 
 
 def fill(text: str, rows: Committed) -> str:
@@ -193,26 +192,32 @@ def _avalanche_ar1(rows: Committed, names: Sequence[str]) -> str:
 
 
 def _findings(rows: Committed, names: Sequence[str]) -> str:
-    """Return a line per experiment of a group: its verdicts, as the report has them."""
-    items = []
-    for name, module in EXPERIMENTS.items():
-        if module.__name__.split(".")[-2] in names:
-            sentences = "; ".join(map(_finding, rows.result(name).verdicts)).replace("*", r"\*")
-            items.append(_wrap(f"- **`{name}`**: {sentences}."))
-    return "\n".join(items)
+    """Return the verdicts of the experiments of a group that have rows, and name the others."""
+    results = {
+        name: rows.result(name).verdicts
+        for name, module in EXPERIMENTS.items()
+        if module.__name__.split(".")[-2] in names
+    }
+    measured = {
+        name: [v for v in verdicts if v.ours not in _NO_ROWS] for name, verdicts in results.items()
+    }
+    lines = [
+        [
+            f"`{name}`" if number == 0 else "",
+            *(cell.replace("*", r"\*") for cell in _finding(verdict)),
+        ]
+        for name, verdicts in measured.items()
+        for number, verdict in enumerate(verdicts)
+    ]
+    found = table(["name", "statement", "published", "ours", "verdict"], *lines)
+    missing = [f"`{name}`" for name, verdicts in measured.items() if not verdicts]
+    return f"{found}\n\nNo rows so far: {', '.join(missing)}." if missing else found
 
 
-def _finding(verdict: Verdict) -> str:
-    """Return a verdict as text: the statement, the published number, ours and the word."""
-    published = (
-        "" if verdict.published in ("none", "as stated") else f" (published: {verdict.published})"
-    )
-    text = f"{verdict.statement}{published}: {verdict.ours}"
-    return text if verdict.verdict == "not comparable" else f"{text}: *{verdict.verdict}*"
-
-
-def _wrap(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+def _finding(verdict: Verdict) -> Sequence[str]:
+    published = {"none": numbers.MISSING}.get(verdict.published, verdict.published)
+    word = {"not comparable": numbers.MISSING}.get(verdict.verdict, verdict.verdict)
+    return verdict.statement, published, verdict.ours, word
 
 
 def _seeds(group: Group, name: str) -> str:

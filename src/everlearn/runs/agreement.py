@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +25,8 @@ _EXACT = ("step", "images", "total", "seen_total")  # noise changes none of them
 # Where committed runs differ in the seed alone, one error is hardly ever three times the other.
 _MAX_ERROR_RATIO = 4.0
 
-Rows = Mapping[RowKey, Mapping[str, Any]]
+_Row = Mapping[str, Any]
+Rows = Mapping[RowKey, _Row]
 
 
 class Agreement(NamedTuple):
@@ -88,22 +89,25 @@ def _first_missing(old: Rows, new: Rows) -> str:
 
 
 def _first_difference(old: Rows, new: Rows) -> str:
-    for key, row in old.items():
-        names = dict.fromkeys([*row, *new[key]])
-        text = _describe_change(key, row, new[key], names)
-        if text:
-            return text
-    return ""
+    return _first_change(old, new, lambda row, other: dict.fromkeys([*row, *other]))
 
 
 def _first_inexact(old: Rows, new: Rows) -> str:
     """Describe the first number that noise cannot change, or accuracy that a run lacks, if any."""
-    for key, row in old.items():
-        names = [*_EXACT, *(read_accuracies(row).keys() ^ read_accuracies(new[key]).keys())]
-        text = _describe_change(key, row, new[key], names)
-        if text:
-            return text
-    return ""
+    return _first_change(
+        old,
+        new,
+        lambda row, other: [
+            *_EXACT,
+            *(read_accuracies(row).keys() ^ read_accuracies(other).keys()),
+        ],
+    )
+
+
+def _first_change(old: Rows, new: Rows, names: Callable[[_Row, _Row], Iterable[str]]) -> str:
+    """Describe the first change of the keys that `names` chooses for two rows, if any."""
+    texts = (_describe_change(key, row, new[key], names(row, new[key])) for key, row in old.items())
+    return next(filter(None, texts), "")
 
 
 def _first_wrong_error(old: Rows, new: Rows) -> str:

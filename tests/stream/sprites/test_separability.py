@@ -54,7 +54,7 @@ def test_equal_images_are_those_that_a_search_through_all_pairs_finds():
         for exemplar, known in zip(*group, strict=True)
     ]
     found = count_equal_images(stream)
-    assert found.own == sum(equal for own, equal in pairs if own)
-    assert found.other == sum(equal for own, equal in pairs if not own)
+    assert found.same_class == sum(equal for own, equal in pairs if own)
+    assert found.other_class == sum(equal for own, equal in pairs if not own)
     assert found.images == len(pairs) // 4
-    assert found.own > 0
+    assert found.same_class > 0

@@ -132,8 +132,8 @@ def _count_equal(runner: Runner, seed: int) -> EqualImagesRow:
     return {
         "kind": "equal_images",
         "seed": seed,
-        "equal": found.own,
-        "other": found.other,
+        "equal": found.same_class,
+        "other": found.other_class,
         "total": found.images,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
@@ -11,7 +12,7 @@ from everlearn.experiments.framework.groups import (
     values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.rule import lead_below
+from everlearn.experiments.framework.rule import Values, lead_below
 from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
@@ -23,7 +24,9 @@ from everlearn.experiments.framework.shared_trials import (
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_values, judge_statement
 from everlearn.metrics import mean_or_none
+from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
+from everlearn.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from everlearn.experiments.framework.runner import Runner
@@ -80,38 +83,44 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
     caption = "At other strengths: the published one, and 10 or 100 times it."
     figures += accuracy_figures(others, "fig3-strengths", caption)
-    early = values_by_title(
-        _REGULARISED, {group.label: values_after(group, early_tasks) for group in compared}
-    )
-    # Those chosen count, too: LwF with 10 and SI with 100 times the published strength.
-    strengths = (*_REGULARISED, *other_trials)
-    final = values_by_title(
-        strengths, {group.label: final_values(group) for group in results.groups(strengths)}
-    )
-    verdicts = [
-        judge_statement(
-            f"They collapse within about {early_tasks} tasks",
-            format_values(
-                {label: mean_or_none(values.values()) for label, values in early.items()}
-            ),
-            [lead_below(values, _COLLAPSED) for values in early.values()],
-            f"collapsed: below {_COLLAPSED}",
-            list(early),
-        ),
-        judge_statement(
-            "10 and 100 times the strength does not help",
-            format_values(
-                {label: mean_or_none(values.values()) for label, values in final.items()}
-            ),
-            [lead_below(values, _NO_HELP) for values in final.values()],
-            f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
-            "learning new tasks",
-            list(final),
-        ),
-    ]
+    verdicts = [_judge_collapse(compared, early_tasks), _judge_strengths(results, other_trials)]
     return ExperimentResult(
         figures,
         verdicts=verdicts,
         runs=runs_of([*compared, *others]),
         missing=results.missing(settings.trials),
     )
+
+
+def _judge_collapse(groups: Sequence[Group], tasks: int) -> Verdict:
+    """Judge whether all methods have forgotten the early tasks."""
+    early = values_by_title(
+        _REGULARISED, {group.label: values_after(group, tasks) for group in groups}
+    )
+    return judge_statement(
+        f"They collapse within about {tasks} tasks",
+        _format_means(early),
+        [lead_below(values, _COLLAPSED) for values in early.values()],
+        f"collapsed: below {_COLLAPSED}",
+        list(early),
+    )
+
+
+def _judge_strengths(results: ResultsFolder, others: Sequence[Trial]) -> Verdict:
+    """Judge whether any strength helps, also those chosen: 10 (LwF) and 100 times (SI) the published."""
+    strengths = (*_REGULARISED, *others)
+    final = values_by_title(
+        strengths, {group.label: final_values(group) for group in results.groups(strengths)}
+    )
+    return judge_statement(
+        "10 and 100 times the strength does not help",
+        _format_means(final),
+        [lead_below(values, _NO_HELP) for values in final.values()],
+        f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
+        "learning new tasks",
+        list(final),
+    )
+
+
+def _format_means(values: Mapping[str, Values]) -> str:
+    return format_values({label: mean_or_none(found.values()) for label, found in values.items()})

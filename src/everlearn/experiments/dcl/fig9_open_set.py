@@ -81,9 +81,9 @@ def _judge_area(label: str, group: Group | None, ceilings: Mapping[int, float]) 
     """Compare the area with the published one, beside what true maps reach on images of this size."""
     areas = group.values("open_set_paper_area") if group else {}
     ceiling = ceilings.get(group.runs[0].stream["canvas"]["size"]) if group else None
-    told = "" if ceiling is None else f"; true maps reach {decimal(ceiling, 4)} on them"
+    limit = "" if ceiling is None else f"; true maps reach {decimal(ceiling, 4)} on them"
     statement = f"{label}: area under the published curve"
-    return compare_number(statement, PUBLISHED_AREA, areas, f"{_WHY[label]}{told}")
+    return compare_number(statement, PUBLISHED_AREA, areas, f"{_WHY[label]}{limit}")
 
 
 def _scores(group: Group) -> dict[str, float | None]:

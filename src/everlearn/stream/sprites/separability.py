@@ -59,10 +59,10 @@ def separability(stream: Stream, classes: int = 1000, images: int = 1000) -> Sep
 
 
 class EqualImages(NamedTuple):
-    """How many test images equal an exemplar of their own or of another class, in every pixel."""
+    """How many test images equal an exemplar of the same or of another class, in every pixel."""
 
-    own: int
-    other: int
+    same_class: int
+    other_class: int
     images: int
 
 
@@ -73,15 +73,15 @@ def count_equal_images(stream: Stream) -> EqualImages:
         found = task.exemplars()
         for pixels, label in zip(_contents(found.images), found.labels.tolist(), strict=True):
             exemplars.setdefault(pixels, set()).add(label)
-    own = other = images = 0
+    same_class = other_class = images = 0
     for task in stream:
         batch = task.test.batch(slice(None))
         for pixels, label in zip(_contents(batch.images), batch.labels.tolist(), strict=True):
             classes = exemplars.get(pixels, set())
-            own += label in classes
-            other += bool(classes - {label})
+            same_class += label in classes
+            other_class += bool(classes - {label})
             images += 1
-    return EqualImages(own, other, images)
+    return EqualImages(same_class, other_class, images)
 
 
 def _contents(images: torch.Tensor) -> list[bytes]:

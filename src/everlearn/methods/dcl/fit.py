@@ -30,7 +30,7 @@ _CLEAR_RATIO = (
 # Of the mean curvature: keeps a step finite where an exemplar is symmetric or uniform.
 _RIDGE = 1e-3
 # Change of brightness per pixel at which the expected error of a drawn edge equals all other errors.
-_EDGE_CONTRAST = 0.15
+EDGE_CONTRAST = 0.15
 # Numbers in a group of pairs that are fitted at once. On a CPU groups are always full, so that no bit
 # depends on their size; the GPU kernel fits each pair on its own.
 _NUMBERS = {"cpu": 2**17, "cuda": 2**25}
@@ -49,7 +49,14 @@ class FitResult(NamedTuple):
 
 
 @torch.no_grad()
-def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: int) -> SearchResult:
+def match(
+    images: Tensor,
+    maps: Tensor,
+    memory: Exemplars,
+    k: int,
+    candidates: int,
+    edge_contrast: float = EDGE_CONTRAST,
+) -> SearchResult:
     """Find the k exemplars that fit images best, among the nearest candidates in canonical pose.
 
     Distances are weighted mean squared errors in the image. All k come from the round with the best fit.
@@ -57,7 +64,7 @@ def match(images: Tensor, maps: Tensor, memory: Exemplars, k: int, candidates: i
     check_int(k, "k", 1, 1000)
     count = max(k, 2)
     candidates = max(count, candidates)
-    weights = edge_weights(images)
+    weights = edge_weights(images, edge_contrast)
     maps = nearest_similarity(maps)
     found, maps = _search_and_fit(images, weights, maps, memory, count, candidates)
     improved = torch.ones(len(images), dtype=torch.bool, device=images.device)
@@ -166,7 +173,7 @@ def gauss_newton_step(images: Tensor, weights: Tensor, drawn: Tensor) -> Tensor:
     return torch.stack(entries, 1).reshape(-1, 2, 3)
 
 
-def edge_weights(images: Tensor) -> Tensor:
+def edge_weights(images: Tensor, contrast: float = EDGE_CONTRAST) -> Tensor:
     """Return the weights of residuals (B, C, H, W), 1 on uniform areas and less the steeper an edge is.
 
     The variance of a residual is taken to be constant plus that of an edge drawn at a random place within
@@ -175,7 +182,7 @@ def edge_weights(images: Tensor) -> Tensor:
     height, width = images.shape[2:]
     to_x, to_y = image_gradients(images)
     per_pixel = (to_x * (2 / width)).square() + (to_y * (2 / height)).square()
-    return (1 + per_pixel / _EDGE_CONTRAST**2).rsqrt()
+    return (1 + per_pixel / contrast**2).rsqrt()
 
 
 def image_gradients(images: Tensor) -> tuple[Tensor, Tensor]:

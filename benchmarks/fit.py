@@ -1,6 +1,6 @@
 """What the nearest exemplars classify when maps are a little off, and what fitting them adds; no net.
 
-    python benchmarks/fit.py --out results [--seeds 10] [--images 1000] [--errors ...] [--edge-contrasts ...]
+    python benchmarks/fit.py --out results [--seeds 10] [--images 1000] [--errors 0,0.01]
 
 True maps get independent normal errors on each entry. Images and exemplars have soft edges, or hard ones as
 the original package draws. Rows go to OUT/fit.jsonl: images of known classes classified correctly, and the

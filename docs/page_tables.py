@@ -1,4 +1,4 @@
-"""Tables of the pages of methods and experiments, from committed rows.
+"""Tables of the pages of methods and experiments, and of decision 10, from committed rows.
 
 A page names trials, a method or a group in a comment, such as `<!-- toy: toy-er toy-er-buffer-size-50 -->`,
 `<!-- paper: er-5k er-20k -->` or `<!-- avalanche: er -->`. What stands below it, down to a comment such as
@@ -191,6 +191,55 @@ def _avalanche_ar1(rows: Committed, names: Sequence[str]) -> str:
     return table(head, *lines)
 
 
+def _fit(rows: Committed, names: Sequence[str]) -> str:
+    """Return what the nearest exemplars classify by the error of maps, without and with fitting."""
+    found = rows.lines("fit", "error_of_maps", "edges", "fitted")
+    errors = dict.fromkeys(error for error, *_ in found)
+    lines = [
+        [
+            f"{error:g}",
+            *(
+                cell
+                for edges in ("soft", "hard")
+                for cell in (
+                    _fraction(found[error, edges, 0]),
+                    _fraction(found[error, edges, 10]),
+                    numbers.fraction(found[error, edges, 10]["open_set_average_precision"]),
+                )
+            ),
+        ]
+        for error in errors
+    ]
+    head = [f"{edges}: {what}" for edges in ("soft edges", "hard edges")
+            for what in ("nearest", "fitted", "open set, fitted")]  # fmt: skip
+    return table(["error of maps", *head], *lines)
+
+
+def _fit_tuning(rows: Committed, names: Sequence[str]) -> str:
+    """Return the accuracy with each edge contrast, of all seeds and images that choose."""
+    counts: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows.records("tuning/fit"):
+        if row["fitted"]:
+            key = (row["edge_contrast"], row["edges"], row["error_of_maps"])
+            pair = counts.setdefault(key, [0, 0])
+            pair[0] += row["correct"]
+            pair[1] += row["total"]
+    contrasts = dict.fromkeys(contrast for contrast, *_ in counts)
+    columns = list(dict.fromkeys((edges, error) for _, edges, error in counts))
+    shares = {key: correct / total for key, (correct, total) in counts.items()}
+    lines = []
+    for contrast in contrasts:
+        values = [shares[contrast, *column] for column in columns]
+        name = "no weights" if contrast == "inf" else f"{contrast:g}"
+        lines.append([name, *map(numbers.fraction, [*values, sum(values) / len(values)])])
+    head = [f"{edges}, {error:g}" for edges, error in columns]
+    return table(["edge contrast", *head, "mean"], *lines)
+
+
+def _fraction(row: Mapping[str, Any]) -> str:
+    return numbers.fraction(row["correct"] / row["total"])
+
+
 def _findings(rows: Committed, names: Sequence[str]) -> str:
     """Return the verdicts of the experiments of a group that have rows, and name the others."""
     results = {
@@ -240,6 +289,8 @@ _TABLES: dict[str, Callable[[Committed, Sequence[str]], str]] = {
     "small": _small,
     "avalanche": _avalanche,
     "avalanche-ar1": _avalanche_ar1,
+    "fit": _fit,
+    "fit-tuning": _fit_tuning,
     "findings": _findings,
 }
 _BLOCK = re.compile(

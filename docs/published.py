@@ -19,6 +19,7 @@ PAGES = ("README.md", "docs/results.md")
 TABLE_PAGES = [
     *sorted((ROOT / "docs/methods").glob("*.md")),
     ROOT / "docs/reference/experiments.md",
+    ROOT / "docs/decisions/0010-fitting.md",
 ]
 _GAP = r"([-+−]?\d[\d,]*(?:\.\d+)?)"
 _SUMMARY = re.compile(r"(<!-- summary: from \S+ -->\n)(.*?)(<!-- end of summary -->)", re.DOTALL)

@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
-PAGES = [*METHOD_PAGES, ROOT / "docs/reference/experiments.md"]
+OTHER_PAGES = ("docs/reference/experiments.md", "docs/decisions/0010-fitting.md")
+PAGES = [*METHOD_PAGES, *(ROOT / name for name in OTHER_PAGES)]
 _SECTION = re.compile(r"^## Measured\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _FRACTION = re.compile(r"(?<![\w./-])\d*\.\d{2,}(?!\w)")

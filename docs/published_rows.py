@@ -22,7 +22,6 @@ from everlearn.experiments.dcl.table1_one_shot import (
 )
 from everlearn.experiments.framework.grids import GRIDS, TUNING_SEEDS
 from everlearn.experiments.framework.grids import TASKS as TUNING_TASKS
-from everlearn.experiments.framework.groups import summary_mean
 from everlearn.experiments.framework.pages import read_scale, summary_groups
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.shared_trials import (
@@ -125,15 +124,15 @@ def summary(rows: Committed, columns: Sequence[str]) -> str:
     """Return columns of the summary and the main table: methods that learned, then the others by name."""
     groups = summary_groups(rows.paper)
     learned = summary_table([group for group in groups if not did_not_learn(group)])
-    main = _by_method(overview.main_tables(rows.paper)[0])
-    found = {method: main.get(method, {}) | cells for method, cells in _by_method(learned).items()}
+    main = by_method(overview.main_tables(rows.paper)[0])
+    found = {method: main.get(method, {}) | cells for method, cells in by_method(learned).items()}
     cells = [[line[column] for column in columns] for line in found.values()]
     sentences = [*_describe_seeds(groups), *_describe_unlearned(groups)]
     text = textwrap.fill(" ".join(sentences), 120, break_on_hyphens=False).replace("*", r"\*")
     return f"{to_markdown_rows(Table('', list(columns), cells, ''))}\n\n{text}"
 
 
-def _by_method(found: Table) -> dict[str, dict[str, str]]:
+def by_method(found: Table) -> dict[str, dict[str, str]]:
     """Return the cells of a table by method and column."""
     lines = (dict(zip(found.head, row, strict=True)) for row in found.rows)
     return {line["method"]: line for line in lines}
@@ -201,7 +200,7 @@ def comparison(rows: Committed) -> str:
         for mode, by_classes in PUBLISHED.items()
     }
     published = {mode: _join(values.values(), 2) for mode, values in PUBLISHED.items()}
-    areas = [summary_mean(group, "open_set_paper_area") for group in (rows.dcl, rows.dcl_plus)]
+    areas = [group.mean("open_set_paper_area") for group in (rows.dcl, rows.dcl_plus)]
     limits = open_set_ceilings(rows.paper)
     new = "after 200 tasks, one-shot, standard, 10 / 100 / 1000 new classes"
     head = [

@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from everlearn.report.tables.groups import accuracy_by_tasks
+from everlearn.runs.load import load_run
+
+from .conftest import import_script
+
 ROOT = Path(__file__).parents[2]
-METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
-OTHER_PAGES = ("docs/reference/experiments.md", "docs/decisions/0010-fitting.md")
-PAGES = [*METHOD_PAGES, *(ROOT / name for name in OTHER_PAGES)]
+PAGES = import_script("published").TABLE_PAGES
+METHOD_PAGES = [page for page in PAGES if page.parent.name == "methods"]
 _SECTION = re.compile(r"^## Measured\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _CODE_BLOCK = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _FRACTION = re.compile(r"(?<![\w./-])\d*\.\d{2,}(?!\w)")
@@ -102,3 +106,25 @@ def test_a_wrong_number_in_a_table_is_replaced(tables: ModuleType, rows: Any) ->
     wrong = re.sub(r"(\| ER, 5,000 \| 10, 11, 12 \| )0\.\d+", r"\g<1>0.123", text)
     assert wrong != text
     assert tables.fill(wrong, rows) == text
+
+
+def paper_rows(tables: ModuleType, rows: Any, *names: str) -> list[list[str]]:
+    """Return the cells of the table of some trials, without the head."""
+    text = tables.fill(f"<!-- paper: {' '.join(names)} -->\n<!-- end of paper -->", rows)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_trials_of_one_label_keep_their_own_numbers(tables: ModuleType, rows: Any) -> None:
+    first, second = paper_rows(tables, rows, "ar1-star", "ar1-star-long")
+    assert first[0] == second[0]
+    assert [first] == paper_rows(tables, rows, "ar1-star")
+    assert [second] == paper_rows(tables, rows, "ar1-star-long")
+
+
+def test_runs_shorter_than_those_of_the_main_table_are_shown(tables: ModuleType, rows: Any) -> None:
+    (cells,) = paper_rows(tables, rows, "l2p-lite")  # 100 tasks
+    run = load_run(ROOT / "results/paper/l2p-lite-seed0")
+    found = accuracy_by_tasks(run)
+    assert cells[2:5] == [f"{found[tasks]:.3f}" for tasks in (10, 50, 100)]
+    assert cells[5] == "–"

@@ -1,0 +1,111 @@
+"""Tables of benchmarks on pages: the comparisons with Avalanche, and fitting with known maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from published_rows import Committed, table
+
+from everlearn.metrics import aggregate
+from everlearn.report.tables import numbers
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def avalanche(rows: Committed, names: Sequence[str]) -> str:
+    """Return the accuracies of both packages, and how far weights differ from the same batches."""
+    pairs: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows.records("avalanche"):
+        if row["method"] in names:
+            key = f"{row['settings']} {row['copying']} {row['batch_size']}"
+            pairs.setdefault(key, []).append(row)
+    lines = [
+        [_settings(found[0]), _accuracy(found), _accuracy(found, "avalanche_"), _difference(found)]
+        for found in pairs.values()
+    ]
+    return table(["settings", "Everlearn", "Avalanche", "weights differ by"], *lines)
+
+
+def _settings(row: Mapping[str, Any]) -> str:
+    settings = row["settings"].items()
+    text = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+                     for name, value in settings) or "defaults"  # fmt: skip
+    text = f"`{text}`, batches of 1" if row["batch_size"] == 1 else f"`{text}`"
+    return f"{text}, Avalanche patched" if row["copying"] else text
+
+
+def _accuracy(rows: Rows, side: str = "") -> str:
+    if not all(row[f"{side}finite"] for row in rows):
+        return "diverges"
+    found = aggregate([row[f"{side}correct"] / row["total"] for row in rows])
+    text = f"{found.mean:.3f} ({max(found.low, 0.0):.3f} to {min(found.high, 1.0):.3f})"
+    naive = side and rows[0]["settings"] and all(row["avalanche_equals_naive"] for row in rows)
+    return f"{text}, `Naive` bit for bit" if naive else text
+
+
+def _difference(rows: Rows) -> str:
+    differences = [row["weight_difference"] for row in rows]
+    return numbers.MISSING if None in differences else f"{max(differences):.0e}"
+
+
+def avalanche_ar1(rows: Committed, names: Sequence[str]) -> str:
+    """Return the largest differences of the parts of AR1."""
+    columns = ("outputs", "gradients", "running_statistics", "consolidated", "upper_half")
+    lines = []
+    for row in rows.records("avalanche_ar1"):
+        if any(name in row for name in columns):
+            strength = f", strength {row['strength']:g}" if "strength" in row else ""
+            cells = [f"{row[name]:.0e}" if name in row else "" for name in columns]
+            lines.append([row["what"].replace("*", r"\*") + strength, *cells])
+    head = ["", "outputs", "gradients", "running statistics", "consolidated rows", "upper half"]
+    return table(head, *lines)
+
+
+def fit(rows: Committed, names: Sequence[str]) -> str:
+    """Return what the nearest exemplars classify by the error of maps, without and with fitting."""
+    found = rows.lines("fit", "error_of_maps", "edges", "fitted")
+    errors = dict.fromkeys(error for error, *_ in found)
+    lines = [
+        [
+            f"{error:g}",
+            *(
+                cell
+                for edges in ("soft", "hard")
+                for cell in (
+                    _fraction(found[error, edges, 0]),
+                    _fraction(found[error, edges, 10]),
+                    numbers.fraction(found[error, edges, 10]["open_set_average_precision"]),
+                )
+            ),
+        ]
+        for error in errors
+    ]
+    head = [f"{edges}: {what}" for edges in ("soft edges", "hard edges")
+            for what in ("nearest", "fitted", "open set, fitted")]  # fmt: skip
+    return table(["error of maps", *head], *lines)
+
+
+def fit_tuning(rows: Committed, names: Sequence[str]) -> str:
+    """Return the accuracy with each edge contrast, of all seeds and images that choose."""
+    counts: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows.records("tuning/fit"):
+        if row["fitted"]:
+            key = (row["edge_contrast"], row["edges"], row["error_of_maps"])
+            pair = counts.setdefault(key, [0, 0])
+            pair[0] += row["correct"]
+            pair[1] += row["total"]
+    contrasts = dict.fromkeys(contrast for contrast, *_ in counts)
+    columns = list(dict.fromkeys((edges, error) for _, edges, error in counts))
+    shares = {key: correct / total for key, (correct, total) in counts.items()}
+    lines = []
+    for contrast in contrasts:
+        values = [shares[contrast, *column] for column in columns]
+        name = "no weights" if contrast == "inf" else f"{contrast:g}"
+        lines.append([name, *map(numbers.fraction, [*values, sum(values) / len(values)])])
+    head = [f"{edges}, {error:g}" for edges, error in columns]
+    return table(["edge contrast", *head, "mean"], *lines)
+
+
+def _fraction(row: Mapping[str, Any]) -> str:
+    return numbers.fraction(row["correct"] / row["total"])

@@ -22,6 +22,17 @@ from ..conftest import Result, call
 Rows = Iterable[dict[str, Any]]
 
 
+def accuracies(*pairs: tuple[int, float]) -> list[dict[str, Any]]:
+    """Return rows of tests of the first task after so many tasks, with 1,000 images each."""
+    return [
+        {
+            "kind": "test", "step": tasks, "learned": tasks - 1, "tested": 0,
+            "correct": round(1000 * accuracy), "total": 1000,
+        }
+        for tasks, accuracy in pairs
+    ]  # fmt: skip
+
+
 @pytest.fixture
 def write_run(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes the run of a trial with given rows."""

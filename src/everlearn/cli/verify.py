@@ -94,8 +94,8 @@ def _repeat_and_compare(folder: Path, tasks: int, device: str, data: Path | None
 def _reason(error: Exception) -> str:
     """Return the message of an error, with its type where the message alone says little."""
     message = error_message(error)
-    clear = isinstance(error, (ValueError, TypeError, OSError, ImportError))
-    return message if clear else f"{type(error).__name__}: {message}"
+    unclear = isinstance(error, RuntimeError)  # of torch, mostly
+    return f"{type(error).__name__}: {message}" if unclear else message
 
 
 def _collect(rows: Iterator[Row], collected: list[Row]) -> Iterator[Row]:

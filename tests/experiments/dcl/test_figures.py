@@ -27,6 +27,8 @@ from everlearn.experiments.framework.runner import Runner
 from everlearn.experiments.framework.trial import PAPER, Trial
 from everlearn.report.experiment import ExperimentResult
 
+from ..conftest import accuracies
+
 pytestmark = pytest.mark.integration
 
 pytest.importorskip("matplotlib")
@@ -39,17 +41,6 @@ Rows = list[dict[str, Any]]
 def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip drawing lines, which takes longer than everything else; test_reproduce draws them."""
     monkeypatch.setattr(groups, "draw_lines", lambda *_, **__: "<svg/>")
-
-
-def accuracies(*pairs: tuple[int, float]) -> Rows:
-    """Rows of tests of the first task after so many tasks, with 1,000 images each."""
-    return [
-        {
-            "kind": "test", "step": tasks, "learned": tasks - 1, "tested": 0,
-            "correct": round(1000 * accuracy), "total": 1000,
-        }
-        for tasks, accuracy in pairs
-    ]  # fmt: skip
 
 
 def end(accuracy: float) -> Rows:

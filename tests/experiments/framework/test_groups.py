@@ -15,7 +15,6 @@ from everlearn.experiments.framework.groups import (
     format_mean_std,
     format_number,
     summary_cell,
-    summary_mean,
     wilson_line,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder
@@ -87,10 +86,10 @@ def test_bars_leave_out_groups_without_the_number(group):
     assert bar_figures([group], "stability_gap", "name", "gap", "Words.") == []
 
 
-def test_summary_mean_is_over_the_seeds_that_have_the_number(group):
-    assert summary_mean(group, "average_accuracy") == pytest.approx(0.6)
-    assert summary_mean(group, "forgetting") == pytest.approx(0.8 - 0.4)  # of the first seed alone
-    assert summary_mean(group, "stability_gap") is None
+def test_the_mean_of_a_group_is_over_the_seeds_that_have_the_number(group):
+    assert group.mean("average_accuracy") == pytest.approx(0.6)
+    assert group.mean("forgetting") == pytest.approx(0.8 - 0.4)  # of the first seed alone
+    assert group.mean("stability_gap") is None
 
 
 def test_wilson_line_has_fractions_and_intervals():

@@ -22,6 +22,8 @@ from everlearn.experiments.gnr.trials import LABELS
 from everlearn.report.charts.accuracy_lines import all_classes_lines
 from everlearn.report.experiment import ExperimentResult
 
+from ..conftest import accuracies
+
 pytestmark = pytest.mark.integration
 
 pytest.importorskip("matplotlib")
@@ -259,17 +261,6 @@ def test_cost_table_compares_first_and_last_tasks(write_run, tmp_path):
     write_run(trial, [*ended(0.5), *tasks(*21 * [(1.0, 1.0)])])
     (table,) = draw(gnr_long, tmp_path).tables
     assert table.rows[0] == ["GNR", "1", "2.50", "20.50", "8.20", "4.0 kB"]
-
-
-def accuracies(*pairs: tuple[int, float]) -> Rows:
-    """Tests of the first task after so many tasks."""
-    return [
-        {
-            "kind": "test", "step": tasks, "learned": tasks - 1, "tested": 0,
-            "correct": round(1000 * accuracy), "total": 1000,
-        }
-        for tasks, accuracy in pairs
-    ]  # fmt: skip
 
 
 def test_long_streams_compare_accuracies_after_as_many_tasks(write_run, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
+from everlearn.experiments.framework.groups import bar_figures, summary_cell
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS, once
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
@@ -66,7 +66,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         ],
         _NOTE,
     )
-    continuous = {group.label: summary_mean(group, names["continuous"]) for group in groups}
+    continuous = {group.label: group.mean(names["continuous"]) for group in groups}
     caption = "One-shot accuracy, poses between those of the grid."
     figures = bar_figures(
         groups, names["continuous"], "continuous", "accuracy, continuous factors", caption

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import final_accuracy, summary_mean
+from everlearn.experiments.framework.groups import final_accuracy
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import (
     DCL,
@@ -68,7 +68,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     sequential = [group for group in groups if group.method != "joint"]
     best = max(sequential, key=_accuracy_per_byte, default=None)
     ours = (
-        f"{best.label}, {final_accuracy(best):.4f} with {(summary_mean(best, 'bytes') or 0) / 1e6:,.0f} MB"
+        f"{best.label}, {final_accuracy(best):.4f} with {(best.mean('bytes') or 0) / 1e6:,.0f} MB"
         if best
         else ""
     )
@@ -83,12 +83,12 @@ def figure(results: ResultsFolder) -> ExperimentResult:
 
 
 def _accuracy_per_byte(group: Group) -> float:
-    return final_accuracy(group) / (summary_mean(group, "bytes") or 1)
+    return final_accuracy(group) / (group.mean("bytes") or 1)
 
 
 def _scatter(groups: list[Group], name: str, label: str) -> list[Figure]:
     """Draw final accuracy against one cost; no figure where it was not measured."""
-    costs = {group.label: summary_mean(group, name) for group in groups}
+    costs = {group.label: group.mean(name) for group in groups}
     dots = [
         Dot(group.label, group.method, cost, final_accuracy(group))
         for group in groups

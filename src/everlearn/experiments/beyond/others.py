@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from everlearn.experiments.beyond import overview
-from everlearn.experiments.framework.groups import accuracy_figures
+from everlearn.experiments.framework.groups import accuracy_figures, final_accuracy
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import MIDDLE_BUFFER, PRETRAINED, SEEDS
 from everlearn.experiments.framework.trial import EMPTY, PAPER, SMALL, Settings, Trial
@@ -106,18 +106,14 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw one curve per method that learned, and tabulate all."""
     trials = results.settings(SETTINGS).trials
-    groups = [group for trial in trials for group in results.groups([trial])]
+    groups = results.groups(trials)
     learned = [group for group in groups if not did_not_learn(group)]
     supervision = {name: METHODS[name].supervision for name in METHODS}
     tables = (
         protocol_table(groups, supervision, milestones=(10, 50, 100)),
         unlearned_table(groups, supervision, _REASONS),
     )
-    final = {
-        group.label: sum(values) / len(values)
-        for group in learned
-        if (values := list(group.values("average_accuracy").values()))
-    }
+    final = {group.label: final_accuracy(group) for group in learned}
     return ExperimentResult(
         accuracy_figures(learned, "others", "Accuracy on all tasks so far."),
         tables=[table for table in tables if table.rows],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from everlearn.experiments.framework.groups import bar_figures, summary_cell, summary_mean
+from everlearn.experiments.framework.groups import bar_figures, summary_cell
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Lead, lead_above
 from everlearn.experiments.framework.shared_trials import (
@@ -153,7 +153,7 @@ def probed_groups(results: ResultsFolder) -> list[Group]:
 
 def gaps(results: ResultsFolder) -> dict[str, float]:
     """Return the stability gaps of methods that learned their tasks and regain what they lose, by label."""
-    found = {g.label: summary_mean(g, "stability_gap") for g in probed_groups(results)}
+    found = {g.label: g.mean("stability_gap") for g in probed_groups(results)}
     return {label: gap for label, gap in found.items() if gap is not None}
 
 
@@ -194,10 +194,10 @@ def _describe(groups: Sequence[Group]) -> str:
 
 
 def _describe_gap(group: Group) -> str:
-    share = summary_mean(group, "gap_regained")
+    share = group.mean("gap_regained")
     if share is None:
         return "does not drop"
-    gap = summary_mean(group, "stability_gap")
+    gap = group.mean("stability_gap")
     drop = "" if gap is None else f"drops by {gap:.2f}, "
     return f"{drop}regains {share:.2f} of what it loses"
 

@@ -9,7 +9,6 @@ from everlearn.experiments.framework.groups import (
     final_accuracy,
     format_number,
     summary_cell,
-    summary_mean,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import (
@@ -158,9 +157,7 @@ def _judge_l1(groups: Sequence[Group], tasks: int) -> Verdict:
 def _judge_open_set(groups: dict[str, Group], ceilings: dict[int, float]) -> Verdict:
     labels = (_DCL.title, "DCL, twice the size")
     areas = {
-        label: summary_mean(groups[label], "open_set_paper_area")
-        for label in labels
-        if label in groups
+        label: groups[label].mean("open_set_paper_area") for label in labels if label in groups
     }
     limits = {f"true maps, {size} pixels": area for size, area in ceilings.items()}
     ours = format_values({**areas, **limits}) if areas else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
@@ -12,7 +12,7 @@ from everlearn.experiments.framework.groups import (
     values_by_title,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.rule import Values, lead_below
+from everlearn.experiments.framework.rule import lead_below
 from everlearn.experiments.framework.shared_trials import (
     DCL,
     DCL_PLUS,
@@ -22,8 +22,7 @@ from everlearn.experiments.framework.shared_trials import (
     SI,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.metrics import mean_or_none
+from everlearn.experiments.framework.verdicts import format_means, judge_statement
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
 from everlearn.report.verdict import Verdict
@@ -99,7 +98,7 @@ def _judge_collapse(groups: Sequence[Group], tasks: int) -> Verdict:
     )
     return judge_statement(
         f"They collapse within about {tasks} tasks",
-        _format_means(early),
+        format_means(early),
         [lead_below(values, _COLLAPSED) for values in early.values()],
         f"collapsed: below {_COLLAPSED}",
         list(early),
@@ -114,13 +113,9 @@ def _judge_strengths(results: ResultsFolder, others: Sequence[Trial]) -> Verdict
     )
     return judge_statement(
         "10 and 100 times the strength does not help",
-        _format_means(final),
+        format_means(final),
         [lead_below(values, _NO_HELP) for values in final.values()],
         f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
         "learning new tasks",
         list(final),
     )
-
-
-def _format_means(values: Mapping[str, Values]) -> str:
-    return format_values({label: mean_or_none(found.values()) for label, found in values.items()})

@@ -24,8 +24,8 @@ from everlearn.experiments.framework.shared_trials import (
     replay,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.metrics import curve, mean_or_none
+from everlearn.experiments.framework.verdicts import format_means, format_values, judge_statement
+from everlearn.metrics import curve
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
@@ -76,9 +76,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     verdicts = [
         judge_statement(
             "With a larger buffer accuracy declines later",
-            format_values(
-                {label: mean_or_none(tasks.values()) for label, tasks in declines.items()}, 0
-            ),
+            format_means(declines, 0),
             [lead_over(larger, smaller) for smaller, larger in pairwise(declines.values())],
             f"of the first {TABLE_TASKS} tasks, those until 10 % of the best accuracy is lost for good; "
             "one more than there are where it never is",

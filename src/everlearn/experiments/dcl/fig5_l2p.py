@@ -8,7 +8,6 @@ from everlearn.experiments.framework.groups import (
     accuracy_after,
     accuracy_figures,
     final_accuracy,
-    summary_mean,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL_PLUS, FINE_TUNING, L2P
@@ -83,7 +82,7 @@ def _accuracies(group: Group, early: int) -> dict[str, float | None]:
     return {
         f"after {early} tasks {group.label}": accuracy_after(group, early),
         f"at the end {group.label}": final_accuracy(group),
-        f"on each task just learned {group.label}": summary_mean(group, "learning_accuracy"),
+        f"on each task just learned {group.label}": group.mean("learning_accuracy"),
     }
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
-    summary_mean,
     values_after,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
@@ -91,7 +90,7 @@ def _learning_accuracy(groups: dict[str, Group]) -> str:
     """Describe how well the contrastive net knows a task that it has just learned."""
     if "contrastive" not in groups:
         return ""
-    value = summary_mean(groups["contrastive"], "learning_accuracy")
+    value = groups["contrastive"].mean("learning_accuracy")
     if value is None:
         return ""
     return f"on a task just learned the contrastive net has an accuracy of {value:.2f} among all classes"

@@ -15,8 +15,13 @@ from everlearn.experiments.framework.results_folder import ResultsFolder, runs_o
 from everlearn.experiments.framework.rule import lead_above, lead_over
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
-from everlearn.metrics import curve, mean_or_none
+from everlearn.experiments.framework.verdicts import (
+    format_means,
+    format_values,
+    judge_statement,
+    unpublished,
+)
+from everlearn.metrics import curve
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
 
@@ -70,9 +75,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         ),
         judge_statement(
             "Accuracy rises with any number of epochs",
-            format_values(
-                {label: mean_or_none(values.values()) for label, values in rises.items()}
-            ),
+            format_means(rises),
             [lead_above(values, 0.0) for values in rises.values()],
             f"accuracy after {TABLE_TASKS} tasks minus the first one",
             list(rises),

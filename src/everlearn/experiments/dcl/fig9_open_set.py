@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.dcl.ablations import MEASUREMENT as CEILING
 from everlearn.experiments.dcl.ablations import open_set_ceilings
-from everlearn.experiments.framework.groups import line_figures, summary_mean
+from everlearn.experiments.framework.groups import line_figures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
@@ -87,10 +87,7 @@ def _judge_area(label: str, group: Group | None, ceilings: Mapping[int, float]) 
 
 
 def _scores(group: Group) -> dict[str, float | None]:
-    return {
-        name.removeprefix("open_set_").replace("_", " "): summary_mean(group, name)
-        for name in _SCORES
-    }
+    return {name.removeprefix("open_set_").replace("_", " "): group.mean(name) for name in _SCORES}
 
 
 def _line(group: Group) -> Line:

@@ -14,8 +14,7 @@ from everlearn.experiments.framework.shared_trials import (
     FINE_TUNING,
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
-from everlearn.experiments.framework.verdicts import format_values, judge_statement
-from everlearn.metrics import mean_or_none
+from everlearn.experiments.framework.verdicts import format_means, judge_statement
 from everlearn.report.experiment import ExperimentResult
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     lead = lead_over(values.get(DCL.title, {}), values.get(AGEM.title, {}), _FAR)
     verdict = judge_statement(
         f"After {tasks} tasks A-GEM is far below DCL",
-        format_values({label: mean_or_none(found.values()) for label, found in values.items()}),
+        format_means(values),
         [lead],
         f"by more than {_FAR}",
     )

@@ -43,11 +43,6 @@ def values_by_title(trials: Iterable[Trial], values: Mapping[str, Values]) -> di
     return {trial.title: values.get(trial.title, {}) for trial in trials}
 
 
-def summary_mean(group: Group, name: str) -> float | None:
-    """Return a number of the summary, mean over the seeds that have it."""
-    return group.mean(name)
-
-
 def final_pooled_accuracy(group: Group) -> float:
     """Return the fraction of all test images classified correctly at the end, mean over seeds."""
     curves = [curve(run.rows) for run in group.runs]
@@ -56,7 +51,7 @@ def final_pooled_accuracy(group: Group) -> float:
 
 def summary_cell(group: Group, name: str, digits: int = 3) -> str:
     """Format the mean of a number of the summary for a table."""
-    return format_number(summary_mean(group, name), digits)
+    return format_number(group.mean(name), digits)
 
 
 def format_mean_std(values: Sequence[float], digits: int) -> str:
@@ -77,7 +72,7 @@ def bar_figures(
     groups: Sequence[Group], name: str, figure: str, x: str, caption: str
 ) -> list[Figure]:
     """Draw a number of the summary as one bar per group; no figure where it was not measured."""
-    values = {group.label: summary_mean(group, name) for group in groups}
+    values = {group.label: group.mean(name) for group in groups}
     bars = [
         Bar(group.label, group.method, value, value, value)
         for group in groups

@@ -15,7 +15,7 @@ from everlearn.experiments.framework.rule import (
     judge_number,
     lead_above,
 )
-from everlearn.metrics import MIN_SEEDS
+from everlearn.metrics import MIN_SEEDS, mean_or_none
 from everlearn.report.tables.numbers import decimal, three_digits
 from everlearn.report.verdict import Verdict
 
@@ -93,6 +93,13 @@ def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
     """Format named numbers as "a: 0.123; b: 0.456", leaving out those that are None."""
     known = {name: value for name, value in values.items() if value is not None}
     return "; ".join(f"{name}: {decimal(value, digits)}" for name, value in known.items())
+
+
+def format_means(values: Mapping[str, Values], digits: int = 3) -> str:
+    """Format the means over seeds of named numbers, leaving out those without any."""
+    return format_values(
+        {name: mean_or_none(found.values()) for name, found in values.items()}, digits
+    )
 
 
 def _describe_leads(leads: Sequence[Lead], word: str) -> str:

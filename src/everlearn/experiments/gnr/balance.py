@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from everlearn.experiments.framework.groups import format_number, line_figures, summary_mean
+from everlearn.experiments.framework.groups import format_number, line_figures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
@@ -71,13 +71,14 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     sweep = [
         (trial, group) for trial in _by_rate(trials) for group in results.groups([once(trial)])
     ]
+    runs = runs_of(results.groups(trials))
     return ExperimentResult(
         line_figures(lines, "gnr-balance", "experiences", "ratio of norms", caption, top=None),
         tables=[_table(sweep)] if sweep else [],
         verdicts=[unpublished("Best mode at each learning rate of the head", _best_modes(sweep))],
-        runs=runs_of(results.groups(trials)),
+        runs=runs,
         missing=results.missing(trials),
-        note=describe_mean_shift(runs_of(results.groups(trials))),
+        note=describe_mean_shift(runs),
     )
 
 
@@ -115,7 +116,7 @@ def _table(sweep: Sequence[tuple[Trial, Group]]) -> Table:
         [
             LABELS[trial.settings["replay_mode"]],
             f"{trial.settings['later_head_learning_rate']:g}",
-            format_number(summary_mean(group, FINAL)),
+            format_number(group.mean(FINAL)),
             format_number(_mean_ratio(group)),
         ]
         for trial, group in sweep
@@ -134,7 +135,7 @@ def _best_modes(sweep: Sequence[tuple[Trial, Group]]) -> str:
     """Name the mode with the highest final accuracy at each learning rate."""
     by_rate: dict[float, dict[str, float]] = {}
     for trial, group in sweep:
-        accuracy = summary_mean(group, FINAL)
+        accuracy = group.mean(FINAL)
         if accuracy is not None:
             modes = by_rate.setdefault(trial.settings["later_head_learning_rate"], {})
             modes[LABELS[trial.settings["replay_mode"]]] = accuracy

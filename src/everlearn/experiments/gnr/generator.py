@@ -137,13 +137,14 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     statement = (
         "Negative replay ends higher where less than a quarter is recognised, and only there"
     )
+    runs = runs_of(results.groups(trials))
     return ExperimentResult(
         _scatter(outcomes),
         tables=[_table(outcomes)] if outcomes else [],
         verdicts=[unpublished(statement, count_agreeing(outcomes), _POST_HOC)],
-        runs=runs_of(results.groups(trials)),
+        runs=runs,
         missing=results.missing(trials),
-        note=describe_mean_shift(runs_of(results.groups(trials))),
+        note=describe_mean_shift(runs),
     )
 
 

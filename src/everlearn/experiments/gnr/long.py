@@ -9,7 +9,6 @@ from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
     format_number,
-    summary_mean,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import (
@@ -90,7 +89,7 @@ def _cost_table(groups: Sequence[Group]) -> Table:
         first, last = task_seconds(group)
         ratio = last / first if first and last else None
         cells = [format_number(value, digits=2) for value in (first, last, ratio)]
-        stored = summary_mean(group, "bytes")
+        stored = group.mean("bytes")
         tasks = str(group.runs[0].summary["tasks"])
         rows.append([group.label, tasks, *cells, MISSING if stored is None else byte_size(stored)])
     head = [

@@ -8,9 +8,8 @@ from everlearn.experiments.framework.groups import format_mean_std, line_figures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Values, lead_over
 from everlearn.experiments.framework.trial import Trial
-from everlearn.experiments.framework.verdicts import format_values, judge_statement
+from everlearn.experiments.framework.verdicts import format_means, judge_statement
 from everlearn.experiments.gnr.trials import AR1, NO_REPLAY
-from everlearn.metrics import mean_or_none
 from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.charts.accuracy_lines import all_classes_lines
 from everlearn.report.experiment import ExperimentResult, Figure
@@ -74,9 +73,8 @@ def judge_ordering(
 ) -> Verdict:
     """Judge whether one mode ends above another by so much."""
     values = {label: accuracies.get(label, {}) for label in (first, second)}
-    means = {label: mean_or_none(found.values()) for label, found in values.items()}
     lead = lead_over(values[first], values[second], by)
-    return judge_statement(claim, format_values(means), [lead], _WHY)
+    return judge_statement(claim, format_means(values), [lead], _WHY)
 
 
 def judge_orderings(accuracies: Mapping[str, Values]) -> list[Verdict]:

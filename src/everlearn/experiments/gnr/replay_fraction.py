@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from everlearn.experiments.framework.groups import line_figures, summary_mean, wilson_line
+from everlearn.experiments.framework.groups import line_figures, wilson_line
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Values, lead_above
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
@@ -63,12 +63,13 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     sweeps = {mode: _sweep(results, trials, mode) for mode in modes}
     lines = [_line(mode, sweep) for mode, sweep in sweeps.items() if len(sweep) > 1]
     caption = "Accuracy on all classes at the end, new classes, one seed; 0 is no replay."
+    runs = runs_of(results.groups(trials))
     return ExperimentResult(
         line_figures(lines, "gnr-share", "% of a batch", "accuracy", caption),
         verdicts=[_judge(mode, sweep) for mode, sweep in sweeps.items()],
-        runs=runs_of(results.groups(trials)),
+        runs=runs,
         missing=results.missing(trials),
-        note=describe_mean_shift(runs_of(results.groups(trials))),
+        note=describe_mean_shift(runs),
     )
 
 
@@ -82,7 +83,7 @@ def _sweep(results: ResultsFolder, trials: tuple[Trial, ...], mode: str) -> Swee
         fraction: group
         for fraction, trial in by_fraction.items()
         for group in results.groups([trial])
-        if summary_mean(group, FINAL) is not None
+        if group.mean(FINAL) is not None
     }
 
 
@@ -98,7 +99,7 @@ def _judge(mode: str, sweep: Sweep) -> Verdict:
     is_poor = not mode.endswith("od")
     claim = f"{LABELS[mode]} is best {'at 30 % or less' if is_poor else 'above 30 %'}"
     replayed = {fraction: group for fraction, group in sweep.items() if fraction}
-    means = {f"{round(100 * f)} %": summary_mean(group, FINAL) for f, group in replayed.items()}
+    means = {f"{round(100 * f)} %": group.mean(FINAL) for f, group in replayed.items()}
     little = _best([g for f, g in replayed.items() if f <= _LARGEST_FOR_POOR_DATA])
     much = _best([g for f, g in replayed.items() if f > _LARGEST_FOR_POOR_DATA])
     sign = 1 if is_poor else -1

@@ -9,7 +9,7 @@ from everlearn.experiments.framework.pictures import pictures
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.rule import Values, lead_over
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
-from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
+from everlearn.experiments.framework.verdicts import format_means, judge_statement, unpublished
 from everlearn.experiments.vase.trials import (
     FIRST_TWO,
     SEEDS,
@@ -18,7 +18,7 @@ from everlearn.experiments.vase.trials import (
     each_seed,
     paper_seeds,
 )
-from everlearn.metrics import mean_or_none, share
+from everlearn.metrics import share
 from everlearn.report import Bar, draw_bars
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.verdict import Verdict
@@ -116,9 +116,7 @@ def judge_imagination(percentages: Mapping[str, Values]) -> list[Verdict]:
 
 
 def _format(percentages: Mapping[str, Values], names: Sequence[str]) -> str:
-    return format_values(
-        {name: mean_or_none(percentages.get(name, {}).values()) for name in names}, 1
-    )
+    return format_means({name: percentages.get(name, {}) for name in names}, 1)
 
 
 def _bars(percentages: Mapping[str, Values]) -> list[Figure]:

@@ -12,11 +12,10 @@ from everlearn.experiments.framework.rule import (
     lead_over,
     seeds_to_show,
 )
-from everlearn.experiments.framework.verdicts import format_values, judge_statement, unpublished
+from everlearn.experiments.framework.verdicts import format_means, judge_statement, unpublished
 from everlearn.experiments.vase.probe_figures import shares_position
 from everlearn.experiments.vase.scores import count_exact, latents_used, scores_by_seed
 from everlearn.experiments.vase.trials import ABLATIONS, CCI_VAE, VASE, ablation_label
-from everlearn.metrics import mean_or_none
 from everlearn.report import Group
 from everlearn.report.verdict import Verdict
 
@@ -88,9 +87,7 @@ def _judge_least_forgetting(changes: Mapping[str, Values], entangled: bool) -> V
 
 def _format(values: Mapping[str, Values], labels: Sequence[str]) -> str:
     """Format means over seeds, in the order of the labels."""
-    return format_values(
-        {label: mean_or_none(values.get(label, {}).values()) for label in labels}, 1
-    )
+    return format_means({label: values.get(label, {}) for label in labels}, 1)
 
 
 def _scores(groups: Sequence[Group], name: str) -> dict[str, Values]:

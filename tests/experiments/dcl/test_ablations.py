@@ -54,13 +54,13 @@ def test_an_ablation_is_reported_beside_its_base(write_run, tmp_path):
 def test_the_contrastive_net_is_compared_after_as_many_tasks(write_run, tmp_path):
     write_run(
         TRIALS["contrastive"],
-        [row_after(100, 40), row_after(200, 10)],
+        [row_after(50, 40), row_after(200, 10)],
         seed=TRIALS["contrastive"].seeds[0],
     )
     write_run(
-        TRIALS["contrastive-l1"], [row_after(100, 20)], seed=TRIALS["contrastive-l1"].seeds[0]
+        TRIALS["contrastive-l1"], [row_after(50, 20)], seed=TRIALS["contrastive-l1"].seeds[0]
     )
-    found = ours(draw(tmp_path), "Contrastive net: l1 only, accuracy after 100 tasks")
+    found = ours(draw(tmp_path), "Contrastive net: l1 only, accuracy after 50 tasks")
     assert "0.040" in found
     assert "0.020" in found
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL_PLUS
-from everlearn.experiments.framework.trial import ONE_SEED, PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.shared_trials import DCL_PLUS, SEEDS
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.metrics import share
 from everlearn.report import Group, Table
@@ -32,13 +32,13 @@ def _settings(tasks: int) -> Settings:
     without_last = {"tasks": tasks - 1}
     plan = {"every": tasks, "one_shot": (), "open_set": False, "final_after": ()}
     trials = (
-        DCL_PLUS._replace(name="unlearn-dcl-plus", stream=all_tasks, plan=plan, seeds=ONE_SEED),
+        DCL_PLUS._replace(name="unlearn-dcl-plus", stream=all_tasks, plan=plan),
         Trial("unlearn-joint", "joint", once, all_tasks, plan, label="joint, all tasks"),
         Trial(
             "unlearn-retrain", "joint", once, without_last, plan, label="joint, all but the last"
         ),
     )
-    return Settings(trials, {"tasks": tasks})
+    return Settings(tuple(trial._replace(seeds=SEEDS[:1]) for trial in trials), {"tasks": tasks})
 
 
 SETTINGS = {SMALL: _settings(2), PAPER: _settings(10)}

@@ -50,7 +50,7 @@ _SETTINGS: dict[str, tuple[Trial, str, dict[str, Any]]] = {
     "dcl-plus-edges-0": (_PLUS, "DCL+, no edge jitter", {"edge_jitter": 0.0}),
 }
 _L1_ONLY = Trial(
-    "contrastive-l1", "contrastive", {"exemplar_loss_weight": 0.0}, max_tasks=100,
+    "contrastive-l1", "contrastive", {"exemplar_loss_weight": 0.0}, max_tasks=50,
     seeds=CONTRASTIVE.seeds, label="contrastive, l1 only",
 )  # fmt: skip
 _NOTE = (
@@ -97,7 +97,7 @@ SETTINGS = {
     # As many images per task as with one colour.
     PAPER: Settings(
         _trials(64, {"split": (6000, 150, 100)}),
-        {"classes": 1000, "sizes": [64, 128], "contrastive_tasks": 100},
+        {"classes": 1000, "sizes": [64, 128], "contrastive_tasks": 50},
     ),
 }
 

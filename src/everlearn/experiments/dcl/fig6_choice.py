@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import line_figures, wilson_line
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import DCL_PLUS
-from everlearn.experiments.framework.trial import ONE_SEED, PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.shared_trials import CONTRASTIVE, MEASURED
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import format_values, unpublished
 from everlearn.metrics import Tally, tally
 from everlearn.report.charts.accuracy_lines import Line
@@ -25,11 +25,10 @@ TITLE = "Multiple choice"
 SOURCE = "Figure 6"
 CLAIM = "GPT-4V is above chance only for few choices, and never reliable."
 # 50 tasks are enough to learn from; over 200 tasks it forgets, which figure 7 shows.
-_CONTRASTIVE = Trial("contrastive-50", "contrastive", max_tasks=50)
-_DCL_PLUS = DCL_PLUS._replace(seeds=ONE_SEED)  # the run that was measured
+_FIFTY = CONTRASTIVE._replace(name="contrastive-50", max_tasks=50, seeds=MEASURED[PAPER].seeds)
 SETTINGS = {
-    SMALL: Settings((_DCL_PLUS, _CONTRASTIVE), {"sizes": [2, 5, 10], "each": 20}),
-    PAPER: Settings((_DCL_PLUS, _CONTRASTIVE), {"sizes": list(range(2, 11)), "each": 100}),
+    SMALL: Settings((MEASURED[SMALL], CONTRASTIVE), {"sizes": [2, 5, 10], "each": 20}),
+    PAPER: Settings((MEASURED[PAPER], _FIFTY), {"sizes": list(range(2, 11)), "each": 100}),
 }
 COST = {SMALL: "1 minute", PAPER: "2 minutes, after the two runs"}
 PLAYERS = {
@@ -40,7 +39,6 @@ PLAYERS = {
     "contrastive": "contrastive",
 }
 MEASUREMENTS = tuple(f"fig6-{player}" for player in PLAYERS)
-_LEARNERS = {"dcl-plus": _DCL_PLUS, "contrastive": _CONTRASTIVE}
 
 
 def run(runner: Runner) -> None:
@@ -49,7 +47,7 @@ def run(runner: Runner) -> None:
     runner.run_trials(settings.trials)
     for player, measurement in zip(PLAYERS, MEASUREMENTS, strict=True):
         options = {"player": player, **settings.options}
-        trials = [_LEARNERS[player]] if player in _LEARNERS else []
+        trials = [trial for trial in settings.trials if trial.method == player]
         runner.measure(measurement, options, partial(_play, runner, player), trials)
 
 
@@ -114,7 +112,8 @@ def _answer(runner: Runner, player: str) -> Callable[[Question], int]:
     searches = {"pixels": NearestPixels, "search": AffineSearch}
     if player in searches:
         return by_pictures(searches[player]())
-    learner = runner.learner(_LEARNERS[player])
+    trials = runner.settings(SETTINGS).trials
+    learner = runner.learner(next(trial for trial in trials if trial.method == player))
     assert isinstance(learner, HasMemory)
     return by_pictures(LearnerPlayer(learner), runner.device)
 

@@ -146,8 +146,9 @@ class Runner:
         has_preset = trial.base in (TOY, *ENVIRONMENTS)
         return find_preset(trial.base) if has_preset else self.preset
 
-    def stream(self, trial: Trial, seed: int = 0) -> TaskStream:
-        """Return the stream that a trial learns."""
+    def stream(self, trial: Trial, seed: int | None = None) -> TaskStream:
+        """Return the stream that a trial learns with a seed, by default its first."""
+        seed = trial.seeds[0] if seed is None else seed
         changes = {"seed": seed, **trial.stream}
         scenario = changes.get("scenario")
         if isinstance(scenario, Mapping):  # {"name": "domain", "bands": 1}
@@ -174,8 +175,9 @@ class Runner:
             raise ValueError(f"unknown base {base!r} of a trial; known: {known}")
         return self.base.with_changes(**changes)
 
-    def learner(self, trial: Trial, seed: int = 0) -> Learner:
-        """Finish the run of a trial and return its learner."""
+    def learner(self, trial: Trial) -> Learner:
+        """Finish the run of the first seed of a trial and return its learner."""
+        seed = trial.seeds[0]
         self._run_trial(trial, seed)
         return launch.load_learner(
             self.folder / trial.folder(seed), self.device, self._data_folder(trial)

@@ -36,7 +36,7 @@ class Scene(NamedTuple):
 
 def load_vase(runner: Runner, trial: Trial) -> VASE:
     """Return the trained VASE of a trial's first seed."""
-    learner = runner.learner(trial, trial.seeds[0])
+    learner = runner.learner(trial)
     assert isinstance(learner, VASE)
     return learner
 

@@ -286,6 +286,20 @@ class EqualImagesRow(TypedDict):
     total: Total
 
 
+class OneShotCeilingRow(TypedDict):
+    """Classification as of a one-shot row, of images in canonical pose by their true maps."""
+
+    kind: Literal["one-shot-ceiling"]
+    size: Annotated[int, "side of the images, in pixels"]
+    mode: Annotated[
+        str, "standard (among the new classes) or generalised (also among those of the stream)"
+    ]
+    factors: Annotated[str, "grid (as in training) or continuous (anywhere in the ranges)"]
+    classes: Annotated[int, "number of new classes"]
+    correct: Correct
+    total: Total
+
+
 class OpenSetCeilingRow(TypedDict):
     """Novelty scores as of an open-set row, of images in canonical pose by their true maps."""
 
@@ -390,6 +404,7 @@ MeasurementRow = (
     | OverlapRow
     | SeparabilityRow
     | EqualImagesRow
+    | OneShotCeilingRow
     | OpenSetCeilingRow
     | MillionRow
     | EditRow

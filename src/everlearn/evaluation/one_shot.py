@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -11,8 +11,9 @@ from torch import Tensor
 from everlearn.core.validate import check_int
 from everlearn.evaluation.plan import spread
 from everlearn.learner import HasMemory
-from everlearn.memory import Exemplars
-from everlearn.rows import OneShotRow
+from everlearn.memory import Exemplars, SearchResult
+from everlearn.render.affine import transform_images
+from everlearn.rows import OneShotCeilingRow, OneShotRow
 from everlearn.stream import Stream, Task
 
 MODES = ("standard", "generalised")
@@ -45,17 +46,12 @@ def one_shot(
     if factors not in FACTORS:
         raise ValueError(f"unknown factors {factors!r}; known: {', '.join(FACTORS)}")
     new = new_classes(stream, learner, factors)
-    device = str(learner.memory.device)
-    memories = (learner.memory.empty(), learner.memory.copy())
-    add_exemplars(memories[0], new, range(new.first_class, new.first_class + classes), device)
-    memories[1].merge(memories[0])
-    correct = [0, 0]
-    total = 0
-    for batch in query_batches(new, classes, max_images, device):
-        total += len(batch.labels)
-        for place, memory in enumerate(memories):
-            found = learner.match(batch.images, memory, 1).labels[:, 0]
-            correct[place] += int((found == batch.labels).sum())
+    memories = learner.memory.empty(), learner.memory.copy()
+
+    def match(batch: QueryBatch, memory: Exemplars) -> SearchResult:
+        return learner.match(batch.images, memory, 1)
+
+    correct, total = _count_correct(new, classes, memories, match, max_images)
     return [
         {
             "kind": "one-shot",
@@ -78,6 +74,11 @@ def new_classes(stream: Stream, learner: HasMemory, factors: str | None = None) 
         factors: of its test images, one of FACTORS; None for those that the stream tests on.
     """
     last = learner.memory.labels[-1] if stream.tasks is None else stream.class_ids[-1]
+    return classes_after(stream, last, factors)
+
+
+def classes_after(stream: Stream, last: int, factors: str | None = None) -> Stream:
+    """Return the endless stream of the classes after one, with test images as of `new_classes`."""
     changes: dict[str, Any] = {"first_class": last + 1}
     if factors == "grid":
         changes |= {"test_factors": None}
@@ -96,6 +97,66 @@ def add_exemplars(memory: Exemplars, stream: Stream, classes: range, device: str
     for start in range(classes.start, classes.stop, _BATCH):
         part = range(start, min(start + _BATCH, classes.stop))
         memory.add(list(part), stream.exemplars(part, device).images)
+
+
+def one_shot_ceiling(
+    stream: Stream,
+    device: str,
+    classes: int,
+    factors: str = "grid",
+    max_images: int = _MAX_IMAGES,
+) -> list[OneShotCeilingRow]:
+    """Classify the images of `one_shot` after their true maps: what the nearest exemplar gets right.
+
+    Args:
+        stream: a finite one; its classes are the old ones.
+    """
+    ids = stream.class_ids
+    new = classes_after(stream, ids[-1], factors)
+    old = Exemplars(stream.canvas.shape, device)
+    add_exemplars(old, stream, range(ids[0], ids[-1] + 1), device)
+
+    def match(batch: QueryBatch, memory: Exemplars) -> SearchResult:
+        return memory.search(transform_images(batch.images, batch.theta), 1)
+
+    correct, total = _count_correct(new, classes, (old.empty(), old), match, max_images)
+    return [
+        {
+            "kind": "one-shot-ceiling",
+            "size": stream.canvas.size,
+            "factors": factors,
+            "classes": classes,
+            "total": total,
+            "mode": mode,
+            "correct": count,
+        }
+        for mode, count in zip(MODES, correct, strict=True)
+    ]
+
+
+def _count_correct(
+    new: Stream,
+    classes: int,
+    memories: tuple[Exemplars, Exemplars],
+    match: Callable[[QueryBatch, Exemplars], SearchResult],
+    max_images: int,
+) -> tuple[list[int], int]:
+    """Add new classes to an empty memory and to one of old classes; count their images matched right.
+
+    Returns:
+        The counts, by memory, and the number of images.
+    """
+    device = str(memories[0].device)
+    add_exemplars(memories[0], new, range(new.first_class, new.first_class + classes), device)
+    memories[1].merge(memories[0])
+    correct = [0, 0]
+    total = 0
+    for batch in query_batches(new, classes, max_images, device):
+        total += len(batch.labels)
+        for place, memory in enumerate(memories):
+            found = match(batch, memory).labels[:, 0]
+            correct[place] += int((found == batch.labels).sum())
+    return correct, total
 
 
 class QueryBatch(NamedTuple):

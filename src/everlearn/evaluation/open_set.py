@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from everlearn.evaluation.one_shot import (
     QueryBatch,
     class_by_class,
+    classes_after,
     draw_queries,
     join_small,
     new_classes,
@@ -75,7 +76,7 @@ def open_set_ceiling(
     chosen = [ids[place] for place in spread(len(ids), classes)]
     memory = Exemplars(stream.canvas.shape, device)
     memory.add(chosen, stream.exemplars(chosen, device).images)
-    new = class_by_class(stream).with_changes(first_class=ids[-1] + 1)
+    new = classes_after(stream, ids[-1])
 
     def search(batch: QueryBatch) -> SearchResult:
         return memory.search(transform_images(batch.images, batch.theta), 2)

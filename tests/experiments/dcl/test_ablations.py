@@ -57,9 +57,7 @@ def test_the_contrastive_net_is_compared_after_as_many_tasks(write_run, tmp_path
         [row_after(50, 40), row_after(200, 10)],
         seed=TRIALS["contrastive"].seeds[0],
     )
-    write_run(
-        TRIALS["contrastive-l1"], [row_after(50, 20)], seed=TRIALS["contrastive-l1"].seeds[0]
-    )
+    write_run(TRIALS["contrastive-l1"], [row_after(50, 20)], seed=TRIALS["contrastive-l1"].seeds[0])
     found = ours(draw(tmp_path), "Contrastive net: l1 only, accuracy after 50 tasks")
     assert "0.040" in found
     assert "0.020" in found

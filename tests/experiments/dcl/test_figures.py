@@ -356,7 +356,7 @@ def test_figa2_tabulates_settings_that_were_not_chosen(write_seeds, write_run, t
     write_seeds(trials["er-5k"], accuracies((50, 0.75), (200, 0.1)))
     write_run(trials["er-5k-3e-4"], accuracies((50, 0.78)), trials["er-5k-3e-4"].seeds[0])
     result = draw(figa2_der, tmp_path)
-    (table,) = result.tables
+    table, steps = result.tables
     assert [row[:2] for row in table.rows] == [
         ["ER, 5,000", "chosen on another seed"],
         ["ER, 5,000, learning rate 3e-4", "not chosen"],
@@ -364,6 +364,20 @@ def test_figa2_tabulates_settings_that_were_not_chosen(write_seeds, write_run, t
     assert table.head[3] == "after 50"
     assert [row[3] for row in table.rows] == ["0.750 (0.750 to 0.750)", "0.780 (1 seed)"]
     assert result.verdicts[0].verdict == NONE  # other settings stand for neither method
+    ((step, *differences),) = steps.rows
+    assert "learning rate" in step
+    assert differences == ["–", "−0.030 (1 seed)", "–"]
+
+
+def test_figa2_steps_are_paired_over_seeds(write_run, tmp_path):
+    trials = trials_of(figa2_der)
+    for seed, (half, full) in {10: (0.5, 0.58), 11: (0.7, 0.76), 12: (0.2, 0.3)}.items():
+        write_run(trials["der++-5k"], accuracies((100, half), (200, 0.1)), seed)
+        write_run(trials["der++-5k-beta-1"], accuracies((100, full)), seed)
+    (step, *differences) = draw(figa2_der, tmp_path).tables[1].rows[0]
+    assert "beta 1 instead of 0.5" in step
+    # differences .08, .06, .10: mean .08, standard error .02 / sqrt(3), t(2) = 4.303
+    assert differences == ["–", "–", "+0.080 (+0.030 to +0.130)"]
 
 
 def test_figa2_goes_from_er_to_der_in_steps(tmp_path):
@@ -553,13 +567,21 @@ def test_cost_excludes_joint_training_from_accuracy_per_byte(write_seeds, tmp_pa
     assert len(result.figures) == 2
 
 
+def one_task(correct: int) -> Rows:
+    """Rows of a run of one task, tested on 1,000 images."""
+    counts = {"correct": correct, "total": 1000}
+    return [{"kind": "test", "step": 1, "learned": 0, "tested": 0, **counts}]
+
+
 def test_scenarios_table_has_methods_as_rows_and_scenarios_as_columns(write_seeds, tmp_path):
     trials = trials_of(scenarios)
-    write_seeds(trials["blurry-er"], end(0.3))
-    write_seeds(trials["domain-er"], end(0.6))
-    write_seeds(trials["domain-fine-tuning"], end(0.2))
-    (table,) = draw(scenarios, tmp_path).tables
+    write_seeds(trials["blurry-er"], one_task(300))
+    write_seeds(trials["domain-er"], one_task(600))
+    write_seeds(trials["domain-fine-tuning"], one_task(200))
+    table, learning = draw(scenarios, tmp_path).tables
+    assert table.head == learning.head
     assert table.head[1:] == ["blurry", "recurring", "domain"]
+    assert [row[1:] for row in learning.rows] == [["0.300", "–", "0.600"], ["–", "–", "0.200"]]
     assert [row[1:] for row in table.rows] == [["0.300", "–", "0.600"], ["–", "–", "0.200"]]
 
 

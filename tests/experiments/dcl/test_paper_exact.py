@@ -66,4 +66,21 @@ def test_results_stand_beside_the_published_ones(write_run, tmp_path, monkeypatc
     area = verdicts["DCL, 128 pixels: area under the published curve"]
     assert (area.verdict, area.ours) == ("undecided", "0.9400 (one seed)")
     assert verdicts["DCL+, 128 pixels: 1,000 new classes, standard"].ours == "not measured"
-    assert set(result.missing) == {name + "-seed10" for name in TRIALS} - {"dcl-exact-128-seed10"}
+    runs = {name + "-seed10" for name in TRIALS} - {"dcl-exact-128-seed10"}
+    assert set(result.missing) == {*runs, "paper-exact-ceiling"}
+
+
+def test_true_maps_stand_in_a_column_of_their_own(
+    write_run, write_measurement, tmp_path, monkeypatch
+):
+    write_run(TRIALS["dcl-exact-128"], rows(960, 94), seed=10)
+    protocol = {"mode": "standard", "factors": "grid", "classes": 1000}
+    ceiling = {"kind": "one-shot-ceiling", "size": 128, **protocol, "correct": 9, "total": 10}
+    area = {"kind": "open-set-ceiling", "size": 128, "known": [0.1], "unknown": [0.9]}
+    write_measurement("paper-exact-ceiling", [ceiling, area])
+    (table,) = draw(tmp_path, monkeypatch).tables
+    assert table.head[-1] == "true maps, 128 pixels"
+    cells = {row[0]: row[-1] for row in table.rows}
+    assert cells["one shot, 1,000, standard, grid"] == "0.9000"
+    assert cells["open set, area"] == "1.0000"
+    assert cells["accuracy on all tasks"] == "–"

@@ -50,7 +50,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         tables=[_table(rows)] if rows else [],
         verdicts=[unpublished(claim, ours)],
         runs=runs_of(results.groups(settings.trials)),
-        missing=[*results.missing(settings.trials), *([] if rows else [MEASUREMENT])],
+        missing=[*results.missing(settings.trials), *results.unmeasured(MEASUREMENT)],
         measurements=results.origins(MEASUREMENT),
     )
 

@@ -48,7 +48,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the ceiling of accuracy and the near duplicates against the number of classes."""
     rows = of_kind(results.rows(MEASUREMENT), SeparabilityRow)
     equal = _judge_equal(of_kind(results.rows(EQUAL), EqualImagesRow))
-    missing = [name for name in MEASUREMENTS if not results.rows(name)]
+    missing = results.unmeasured(*MEASUREMENTS)
     if not rows:
         return ExperimentResult(verdicts=[unpublished(_CEILING, ""), equal], missing=missing)
     last = rows[-1]

@@ -70,7 +70,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         tables=[_table(rows, groups)] if rows or groups else [],
         verdicts=[verdict],
         runs=runs_of(groups),
-        missing=[*results.missing(settings.trials), *([] if rows else [MEASUREMENT])],
+        missing=[*results.missing(settings.trials), *results.unmeasured(MEASUREMENT)],
         measurements=results.origins(MEASUREMENT),
     )
 

@@ -25,7 +25,7 @@ from everlearn.render.canvas import Canvas
 from everlearn.report import Group, Table
 from everlearn.report.experiment import ExperimentResult
 from everlearn.report.verdict import Verdict
-from everlearn.rows import OpenSetCeilingRow, of_kind
+from everlearn.rows import MeasurementRow, OpenSetCeilingRow, of_kind
 
 if TYPE_CHECKING:
     from everlearn.experiments.framework.runner import Runner
@@ -121,12 +121,11 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]
     verdicts.append(_judge_l1(contrastive, contrastive_tasks))
     verdicts.append(_judge_open_set(found, ceilings))
-    missing = [] if ceilings else [MEASUREMENT]
     return ExperimentResult(
         tables=[_table(groups, settings.options["classes"])] if groups else [],
         verdicts=verdicts,
         runs=runs_of([*groups, *contrastive]),
-        missing=[*results.missing(settings.trials), *missing],
+        missing=[*results.missing(settings.trials), *results.unmeasured(MEASUREMENT)],
         measurements=results.origins(MEASUREMENT),
     )
 
@@ -167,8 +166,15 @@ def _judge_open_set(groups: dict[str, Group], ceilings: dict[int, float]) -> Ver
 
 def open_set_ceilings(results: ResultsFolder) -> dict[int, float]:
     """Return the open-set areas that true maps reach, by the size of images; none before `run`."""
-    rows = of_kind(results.rows(MEASUREMENT), OpenSetCeilingRow)
-    return {row["size"]: paper_area(paper_curve(row["known"], row["unknown"])) for row in rows}
+    return open_set_areas(results.rows(MEASUREMENT))
+
+
+def open_set_areas(rows: Sequence[MeasurementRow]) -> dict[int, float]:
+    """Return the open-set areas of true maps, by the size of images."""
+    return {
+        row["size"]: paper_area(paper_curve(row["known"], row["unknown"]))
+        for row in of_kind(rows, OpenSetCeilingRow)
+    }
 
 
 def _table(groups: Sequence[Group], classes: int) -> Table:

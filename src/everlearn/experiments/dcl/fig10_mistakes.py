@@ -73,7 +73,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         pictures=pictures(rows),
         verdicts=verdicts,
         runs=runs_of(results.groups(trials)),
-        missing=[*results.missing(trials), *([] if rows else [MEASUREMENT])],
+        missing=[*results.missing(trials), *results.unmeasured(MEASUREMENT)],
         measurements=results.origins(MEASUREMENT),
     )
 

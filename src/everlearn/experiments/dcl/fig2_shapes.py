@@ -55,7 +55,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     return ExperimentResult(
         pictures=pictures(rows),
         verdicts=[verdict],
-        missing=[] if rows else [MEASUREMENT],
+        missing=results.unmeasured(MEASUREMENT),
         note=_NOTE,
         measurements=results.origins(MEASUREMENT),
     )

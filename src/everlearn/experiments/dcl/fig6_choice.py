@@ -70,12 +70,11 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         unpublished("Accuracy with the most choices", format_values(hardest)),
     ]
     trials = results.settings(SETTINGS).trials
-    unmeasured = [name for name in MEASUREMENTS if not results.rows(name)]
     return ExperimentResult(
         figures,
         verdicts=verdicts,
         runs=runs_of(results.groups(trials)),
-        missing=[*results.missing(trials), *unmeasured],
+        missing=[*results.missing(trials), *results.unmeasured(*MEASUREMENTS)],
         note=_NOTE,
         measurements=results.origins(*names),
     )

@@ -28,4 +28,4 @@ def missing_names(
     missing = set(results.missing(trials))
     longest_first = sorted((name for name in runs if name in missing), key=lambda name: -runs[name])
     measurements = [name for module in chosen for name in getattr(module, "MEASUREMENTS", ())]
-    return [*longest_first, *(name for name in measurements if not results.rows(name))]
+    return [*longest_first, *results.unmeasured(*measurements)]

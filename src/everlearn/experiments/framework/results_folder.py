@@ -63,6 +63,10 @@ class ResultsFolder:
         """Return the rows of a measurement without its origin; none where it was not made."""
         return [row for row in self._read(measurement) if row["kind"] != ORIGIN]
 
+    def unmeasured(self, *measurements: str) -> list[str]:
+        """Return the measurements that have no rows."""
+        return [name for name in measurements if not self.rows(name)]
+
     def origins(self, *measurements: str) -> dict[str, OriginRow]:
         """Return the provenance rows of the measurements that were made, by name."""
         found = {name: of_kind(self._read(name), OriginRow) for name in measurements}

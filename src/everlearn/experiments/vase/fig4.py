@@ -110,7 +110,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     curves = {by: probability_curves(mixed, by) for by in _EVIDENCE}
     names = at_scale(MIXED, results.scale)
     pairs = [pair for _, pair in at_scale(CROSSED, results.scale)]
-    missing = [*results.missing(trials), *(name for name in MEASUREMENTS if not rows[name])]
+    missing = [*results.missing(trials), *results.unmeasured(*MEASUREMENTS)]
     return ExperimentResult(
         [figure for by in _EVIDENCE for figure in _figures(curves[by], by, names)],
         tables=[_table(crossed)] if crossed else [],

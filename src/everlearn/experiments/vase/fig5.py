@@ -78,7 +78,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     percentages = accuracies(of_kind(rows, TrainingSetRow))
     varied = of_kind(rows, VariedLatentsRow)
     counts = "; ".join(f"seed {row['seed']}: {len(row['latents'])}" for row in varied)
-    missing = [*results.missing(trials), *([] if rows else [MEASUREMENT])]
+    missing = [*results.missing(trials), *results.unmeasured(MEASUREMENT)]
     return ExperimentResult(
         _bars(percentages),
         pictures=pictures(rows),

@@ -55,7 +55,7 @@ def draw_sequence(
     vase = [group for group in groups if group.method == "vase"]
     figures = probe_figures(groups, name) if groups else []
     figures += latent_figures(vase[0].runs[0], f"{name}-masks") if vase else []
-    missing = [*results.missing(trials), *([] if rows else [measurement])]
+    missing = [*results.missing(trials), *results.unmeasured(measurement)]
     return ExperimentResult(
         figures,
         tables=[table(vase)] if table and vase else [],

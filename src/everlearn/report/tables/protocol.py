@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
-from everlearn.metrics import LEARNED, MIN_SEEDS, learned_its_tasks
+from everlearn.metrics import LEARNED, MIN_SEEDS, compare, learned_its_tasks
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group, accuracy_by_tasks
 from everlearn.report.tables.intervals import interval_over_seeds
@@ -133,6 +134,19 @@ def format_seeds(values: Sequence[float]) -> str:
         return f"{numbers.fraction(mean)} ({numbers.count(len(values), 'seed')})"
     ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
     return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
+
+
+def format_difference(first: Mapping[int, float], second: Mapping[int, float]) -> str:
+    """Format first minus second, paired over the seeds of both: "+0.086 (+0.002 to +0.169)"."""
+    shared = sorted(first.keys() & second.keys())
+    if not shared:
+        return numbers.MISSING
+    if len(shared) < MIN_SEEDS:
+        mean = statistics.mean(first[seed] - second[seed] for seed in shared)
+        return f"{numbers.signed(mean)} ({numbers.count(len(shared), 'seed')})"
+    found = compare({s: first[s] for s in shared}, {s: second[s] for s in shared}).spread
+    ends = (numbers.signed(end) for end in (found.low, found.high))
+    return f"{numbers.signed(found.mean)} ({' to '.join(ends)})"
 
 
 def _milestone_cells(group: Group, longer: Group, milestones: Sequence[int]) -> list[str]:

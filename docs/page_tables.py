@@ -179,6 +179,18 @@ def _finding(verdict: Verdict) -> Sequence[str]:
     return verdict.statement, published, verdict.ours, word
 
 
+def _report(rows: Committed, names: Sequence[str]) -> str:
+    """Return a table of the report with its note, by the name of its experiment and its title."""
+    experiment, *words = names
+    found = {shown.title: shown for shown in rows.result(experiment).tables}
+    title = " ".join(words)
+    if title not in found:
+        raise ValueError(f"{experiment} has no table {title!r}; tables: {', '.join(found)}")
+    shown = found[title]
+    lines = [[cell.replace("*", r"\*") for cell in row] for row in shown.rows]
+    return f"{table(list(shown.head), *lines)}\n\n{shown.note}"
+
+
 def _seeds(group: Group, name: str) -> str:
     return format_seeds(list(group.values(name).values()))
 
@@ -197,6 +209,7 @@ _TABLES: dict[str, Callable[[Committed, Sequence[str]], str]] = {
     "fit": benchmark_tables.fit,
     "fit-tuning": benchmark_tables.fit_tuning,
     "findings": _findings,
+    "report": _report,
 }
 _BLOCK = re.compile(
     rf"(<!-- ({'|'.join(_TABLES)}): ([^>]*?) -->\n)(.*?)(<!-- end of \2 -->)", re.DOTALL

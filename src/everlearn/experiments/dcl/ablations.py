@@ -55,7 +55,9 @@ _L1_ONLY = Trial(
 )  # fmt: skip
 _NOTE = (
     "DCL+ replays exemplars in poses between those of the grid, so continuous poses are new to DCL alone. "
-    "Colours: exemplars are white, images have one of four colours."
+    "Image loss only: the net ends with maps that show nothing but background, a minimum that the map loss "
+    "leads out of. Colours: exemplars are white, images have one of four colours, which a net must regress "
+    "to compare them."
 )
 
 
@@ -179,9 +181,11 @@ def open_set_areas(rows: Sequence[MeasurementRow]) -> dict[int, float]:
 
 def _table(groups: Sequence[Group], classes: int) -> Table:
     head = [
-        "trial", "accuracy", f"one shot, {classes:,} classes", "continuous poses", "open set, area",
+        *("trial", "accuracy", "learning accuracy", f"one shot, {classes:,} classes"),
+        *("continuous poses", "open set, area"),
     ]  # fmt: skip
     names = [
+        "learning_accuracy",
         f"one_shot_standard_grid_{classes}",
         f"one_shot_standard_continuous_{classes}",
         "open_set_paper_area",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from published_rows import Committed, table
+from cells import table
+from committed import Committed
 
 from everlearn.metrics import aggregate
 from everlearn.report.tables import numbers
@@ -49,7 +50,7 @@ def _difference(rows: Rows) -> str:
     return numbers.MISSING if None in differences else f"{max(differences):.0e}"
 
 
-def avalanche_ar1(rows: Committed, names: Sequence[str]) -> str:
+def avalanche_ar1(rows: Committed) -> str:
     """Return the largest differences of the parts of AR1."""
     columns = ("outputs", "gradients", "running_statistics", "consolidated", "upper_half")
     lines = []
@@ -62,7 +63,7 @@ def avalanche_ar1(rows: Committed, names: Sequence[str]) -> str:
     return table(head, *lines)
 
 
-def fit(rows: Committed, names: Sequence[str]) -> str:
+def fit(rows: Committed) -> str:
     """Return what the nearest exemplars classify by the error of maps, without and with fitting."""
     found = rows.lines("fit", "error_of_maps", "edges", "fitted")
     errors = dict.fromkeys(error for error, *_ in found)
@@ -86,7 +87,7 @@ def fit(rows: Committed, names: Sequence[str]) -> str:
     return table(["error of maps", *head], *lines)
 
 
-def fit_tuning(rows: Committed, names: Sequence[str]) -> str:
+def fit_tuning(rows: Committed) -> str:
     """Return the accuracy with each edge contrast, of all seeds and images that choose."""
     counts: dict[tuple[Any, ...], list[int]] = {}
     for row in rows.records("tuning/fit"):

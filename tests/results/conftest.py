@@ -41,8 +41,8 @@ def published() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def tables() -> ModuleType:
-    """The module docs/page_tables.py."""
-    return import_script("page_tables")
+    """The module docs/blocks.py."""
+    return import_script("blocks")
 
 
 def import_script(name: str) -> ModuleType:

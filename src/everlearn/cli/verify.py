@@ -75,14 +75,14 @@ def _verify_run(folder: Path, tasks: int, device: str, data: Path | None) -> Agr
 def _repeat_and_compare(folder: Path, tasks: int, device: str, data: Path | None) -> Agreement:
     from everlearn.runs.agreement import compare_rows
     from everlearn.runs.repetition import (
+        check_provenance,
         count_tasks,
         read_first_rows,
         read_other_seeds,
         repeat_run,
-        used_gpu,
     )
 
-    used_gpu(folder)  # raises where the provenance is damaged
+    check_provenance(folder)
     tasks = count_tasks(folder, tasks)
     recorded = read_first_rows(folder, tasks)
     other_seeds = read_other_seeds(folder, tasks)

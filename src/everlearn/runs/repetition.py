@@ -40,10 +40,9 @@ def sample_runs(folder: Folder, device: str, number: int, seed: int) -> list[Pat
     return [known[index] for index in sorted(drawn)]
 
 
-def used_gpu(folder: Path) -> bool:
-    """Return whether a GPU made a run; raise where its provenance is damaged."""
-    sessions = read_json_lines(folder / PROVENANCE)
-    return any(session.get("gpu") for session in sessions)
+def check_provenance(folder: Path) -> None:
+    """Raise where the provenance of a run is damaged."""
+    read_json_lines(folder / PROVENANCE)
 
 
 def count_tasks(folder: Path, tasks: int) -> int:
@@ -105,9 +104,10 @@ def _read_if_alike(folder: Path, setup: object, tasks: int) -> list[Row]:
 
 def _may_be_made(folder: Path, on_gpu: bool) -> bool:
     try:
-        return used_gpu(folder) == on_gpu
+        sessions = read_json_lines(folder / PROVENANCE)
     except (ValueError, OSError):
         return True
+    return any(session.get("gpu") for session in sessions) == on_gpu
 
 
 def _setup_without_seed(folder: Path) -> object:

@@ -98,13 +98,13 @@ def main_tables(results: ResultsFolder) -> list[Table]:
     """Return the main table, and that of methods that did not learn, if there are any."""
     groups = compared_groups(results)
     supervision = {name: method.supervision for name, method in METHODS.items()}
-    whole_runs = results.groups(map(_in_its_row, results.settings(SETTINGS).trials))
+    whole_runs = results.groups(map(in_its_row, results.settings(SETTINGS).trials))
     table = protocol_table(groups, supervision, stability.gaps(results), whole_runs=whole_runs)
     unlearned = unlearned_table(groups, supervision, _REASONS)
     return [part for part in (table, unlearned) if part.rows]
 
 
-def _in_its_row(trial: Trial) -> Trial:
+def in_its_row(trial: Trial) -> Trial:
     """Return a trial with the label of its row: joint training on all tasks is in that of joint."""
     return trial._replace(label=JOINT[PAPER].title) if trial.name == JOINT_LONG.name else trial
 

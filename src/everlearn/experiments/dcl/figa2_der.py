@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from everlearn.experiments.framework.groups import (
     accuracy_after,
@@ -18,7 +18,7 @@ from everlearn.experiments.framework.shared_trials import (
     TABLE_TASKS,
     replay,
 )
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial, at_scale
 from everlearn.experiments.framework.verdicts import (
     compare_number,
     format_values,
@@ -51,21 +51,31 @@ def _other(base: Trial, name: str, label: str, changes: Mapping[str, Any]) -> Tr
     )
 
 
-def _trials(size: int) -> tuple[Trial, ...]:
-    """Return the main trials, then the steps from ER to DER++: learning rate, labels, distance."""
-    plain = replay(size)
-    dark = replay(size, "der++")
+class _Steps(NamedTuple):
+    """ER and DER++ as chosen, then the steps between them: learning rate, labels, distance."""
+
+    er: Trial
+    der: Trial
+    slow_er: Trial
+    equal_der: Trial
+    labels: Trial
+
+
+def _replay_trials(size: int) -> _Steps:
+    er = replay(size)
+    der = replay(size, "der++")
     same = {**_RATE, "beta": 1.0}
-    return (
-        *(DCL_PLUS, plain, dark),
-        _other(plain, "3e-4", "learning rate 3e-4", _RATE),
-        _other(dark, "beta-1", "beta 1", same),
-        _other(dark, "labels", "beta 1, no distance", {**same, "alpha": 0.0}),
+    return _Steps(
+        *(er, der),
+        _other(er, "3e-4", "learning rate 3e-4", _RATE),
+        _other(der, "beta-1", "beta 1", same),
+        _other(der, "labels", "beta 1, no distance", {**same, "alpha": 0.0}),
     )
 
 
 def _settings(size: int, tasks: int, milestones: Sequence[int]) -> Settings:
-    return Settings(_trials(size), {"tasks": tasks, "milestones": milestones})
+    trials = (DCL_PLUS, *_replay_trials(size))
+    return Settings(trials, {"tasks": tasks, "milestones": milestones})
 
 
 SETTINGS = {
@@ -111,7 +121,10 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     ]
     return ExperimentResult(
         accuracy_figures(main, "figA2", "Accuracy on all tasks so far."),
-        tables=[*_tables(groups, settings), *_step_tables(groups, settings)],
+        tables=[
+            *_tables(groups, settings),
+            *_step_tables(groups, results.scale, settings.options["milestones"]),
+        ],
         verdicts=verdicts,
         runs=runs_of(groups),
         missing=results.missing(settings.trials),
@@ -136,24 +149,23 @@ def _tables(groups: Sequence[Group], settings: Settings) -> list[Table]:
     return [Table("From ER to DER++", head, rows, _TABLE_NOTE)] if rows else []
 
 
-def _steps(trials: Sequence[Trial]) -> dict[str, tuple[Trial, Trial]]:
+def _pairs(trials: _Steps) -> dict[str, tuple[Trial, Trial]]:
     """Return for each change a trial with it and one without it."""
-    _, plain, dark, slow, equal, labels = trials
     return {
-        "ER: learning rate 1e-3 instead of 3e-4": (plain, slow),
-        "DER++: old labels count as new ones do (beta 1 instead of 0.5)": (equal, dark),
-        "DER++, beta 1: distance to stored logits": (equal, labels),
-        "DER++, beta 1, instead of ER, both with 3e-4": (equal, slow),
-        "DER++ instead of ER, each as chosen": (dark, plain),
-    }
+        "ER: learning rate 1e-3 instead of 3e-4": (trials.er, trials.slow_er),
+        "DER++: old labels count as new ones do (beta 1 instead of 0.5)": (trials.equal_der, trials.der),
+        "DER++, beta 1: distance to stored logits": (trials.equal_der, trials.labels),
+        "DER++, beta 1, instead of ER, both with 3e-4": (trials.equal_der, trials.slow_er),
+        "DER++ instead of ER, each as chosen": (trials.der, trials.er),
+    }  # fmt: skip
 
 
-def _step_tables(groups: Sequence[Group], settings: Settings) -> list[Table]:
+def _step_tables(groups: Sequence[Group], scale: str, milestones: Sequence[int]) -> list[Table]:
     """Tabulate what each step changes, paired over seeds; none without rows."""
     found = {group.label: group for group in groups}
-    milestones = [n for n in settings.options["milestones"] if n <= _SHORT]
+    milestones = [n for n in milestones if n <= _SHORT]
     rows = []
-    for step, pair in _steps(settings.trials).items():
+    for step, pair in _pairs(_replay_trials(at_scale(MIDDLE_BUFFER, scale))).items():
         first, second = (found.get(trial.title) for trial in pair)
         if first and second:
             rows.append([step, *(_difference(first, second, n) for n in milestones)])

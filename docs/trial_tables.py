@@ -1,19 +1,13 @@
-"""Tables of the pages of methods and experiments, and of decision 10, from committed rows.
-
-A page names trials, a method or a group in a comment, such as `<!-- toy: toy-er toy-er-buffer-size-50 -->`,
-`<!-- paper: er-5k er-20k -->` or `<!-- avalanche: er -->`. What stands below it, down to a comment such as
-`<!-- end of toy -->`, is written anew.
-"""
+"""Tables of trials, groups of experiments and parts of the report: functions of committed rows."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import benchmark_tables
-from published_rows import Committed, by_method, name_seeds, table
+from cells import by_method, name_seeds, table
+from committed import Committed
 
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.framework.groups import accuracy_after, format_number
@@ -35,21 +29,6 @@ _NEW_SHAPES = {
     "open_set_average_precision": "open set, average precision",
 }
 _NO_ROWS = ("not measured", "not asked")
-
-
-def fill(text: str, rows: Committed) -> str:
-    """Return the text of a page with its tables as the rows have them."""
-
-    def replace(found: re.Match[str]) -> str:
-        content = _TABLES[found[2]](rows, found[3].split())
-        return f"{found[1]}\n{content}\n\n{found[5]}"
-
-    return _BLOCK.sub(replace, text)
-
-
-def blank(text: str) -> str:
-    """Return the text of a page without its tables."""
-    return _BLOCK.sub("", text)
 
 
 @cache
@@ -78,7 +57,7 @@ def _compared(rows: Committed, names: Sequence[str]) -> dict[str, Group]:
     return {name: next(iter(cut[name]), group) for name, group in longest.items()}
 
 
-def _toy(rows: Committed, names: Sequence[str]) -> str:
+def toy(rows: Committed, names: Sequence[str]) -> str:
     """Return the accuracy at the end of the toy stream, and what was learned and lost on the way."""
     lines = [
         [
@@ -91,7 +70,7 @@ def _toy(rows: Committed, names: Sequence[str]) -> str:
     return table(["", "accuracy on all tasks", "learning accuracy", "backward transfer"], *lines)
 
 
-def _paper(rows: Committed, names: Sequence[str]) -> str:
+def paper(rows: Committed, names: Sequence[str]) -> str:
     """Return accuracies on all tasks so far, and those on each task right after it."""
     longest = _longest(rows, names)
     lines = [_paper_line(group, longest[name]) for name, group in _compared(rows, names).items()]
@@ -116,13 +95,13 @@ def _paper_line(group: Group, longest: Group) -> list[str]:
     ]
 
 
-def _new_shapes(rows: Committed, names: Sequence[str]) -> str:
+def new_shapes(rows: Committed, names: Sequence[str]) -> str:
     """Return what was measured on new shapes after the tasks of the main table."""
     groups = _compared(rows, names)
     return _with_awaited(_shapes_table([*groups.values()], "1000"), groups, names)
 
 
-def _small(rows: Committed, names: Sequence[str]) -> str:
+def small(rows: Committed, names: Sequence[str]) -> str:
     """Return the same of twelve tasks on a CPU."""
     runs = {
         name: [rows.run(f"small/{path.name}") for path in _folders(rows, name)] for name in names
@@ -150,7 +129,7 @@ def _with_awaited(found: str, measured: Container[str], names: Sequence[str]) ->
     return "\n\n".join(part for part in (found, awaited) if part)
 
 
-def _findings(rows: Committed, names: Sequence[str]) -> str:
+def findings(rows: Committed, names: Sequence[str]) -> str:
     """Return the verdicts of the experiments of a group that have rows, and name the others."""
     results = {
         name: rows.result(name).verdicts
@@ -179,7 +158,7 @@ def _finding(verdict: Verdict) -> Sequence[str]:
     return verdict.statement, published, verdict.ours, word
 
 
-def _report(rows: Committed, names: Sequence[str]) -> str:
+def report(rows: Committed, names: Sequence[str]) -> str:
     """Return a table of the report with its note, by the name of its experiment and its title."""
     experiment, *words = names
     found = {shown.title: shown for shown in rows.result(experiment).tables}
@@ -197,20 +176,3 @@ def _seeds(group: Group, name: str) -> str:
 
 def _signed(value: float | None) -> str:
     return numbers.MISSING if value is None else numbers.signed(value)
-
-
-_TABLES: dict[str, Callable[[Committed, Sequence[str]], str]] = {
-    "toy": _toy,
-    "paper": _paper,
-    "new-shapes": _new_shapes,
-    "small": _small,
-    "avalanche": benchmark_tables.avalanche,
-    "avalanche-ar1": benchmark_tables.avalanche_ar1,
-    "fit": benchmark_tables.fit,
-    "fit-tuning": benchmark_tables.fit_tuning,
-    "findings": _findings,
-    "report": _report,
-}
-_BLOCK = re.compile(
-    rf"(<!-- ({'|'.join(_TABLES)}): ([^>]*?) -->\n)(.*?)(<!-- end of \2 -->)", re.DOTALL
-)

@@ -8,8 +8,8 @@ from typing import Any
 from cells import table
 from committed import Committed
 
-from everlearn.metrics import aggregate
 from everlearn.report.tables import numbers
+from everlearn.report.tables.protocol import format_seeds
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -39,8 +39,7 @@ def _settings(row: Mapping[str, Any]) -> str:
 def _accuracy(rows: Rows, side: str = "") -> str:
     if not all(row[f"{side}finite"] for row in rows):
         return "diverges"
-    found = aggregate([row[f"{side}correct"] / row["total"] for row in rows])
-    text = f"{found.mean:.3f} ({max(found.low, 0.0):.3f} to {min(found.high, 1.0):.3f})"
+    text = format_seeds([row[f"{side}correct"] / row["total"] for row in rows])
     naive = side and rows[0]["settings"] and all(row["avalanche_equals_naive"] for row in rows)
     return f"{text}, `Naive` bit for bit" if naive else text
 

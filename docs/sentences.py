@@ -12,6 +12,7 @@ from everlearn.experiments.framework.grids import TASKS as TUNING_TASKS
 from everlearn.experiments.framework.grids import TUNING_SEEDS
 from everlearn.experiments.framework.shared_trials import MIDDLE_BUFFER, SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER
+from everlearn.experiments.gnr.generator import all_outcomes, count_agreeing
 from everlearn.stream.named import STREAMS
 
 
@@ -25,9 +26,8 @@ class Sentence(NamedTuple):
 
 def _pairs(rows: Committed) -> list[str]:
     """Count the pairs in which negative replay wins exactly where under a quarter is recognised."""
-    (table,) = rows.result("gnr-generator").tables
-    fits = [row[5].startswith("+") == (float(row[2]) < 0.25) for row in table.rows]
-    return [str(sum(fits)), str(len(fits))]
+    sides = count_agreeing(all_outcomes(rows.paper))
+    return [str(sum(side.agree for side in sides)), str(sum(side.pairs for side in sides))]
 
 
 def _overhead(rows: Committed) -> list[str]:

@@ -58,10 +58,10 @@ def write_run(tmp_path: Path) -> Callable[..., Path]:
 def write_seeds(write_run: Callable[..., Path]) -> Callable[..., None]:
     """Return a function that writes the same rows for every seed of a trial."""
 
-    def write(trial: Trial, rows: Rows) -> None:
+    def write(trial: Trial, rows: Rows, tasks: int = 500) -> None:
         copied = list(rows)
         for seed in trial.seeds:
-            write_run(trial, copied, seed)
+            write_run(trial, copied, seed, tasks=tasks)
 
     return write
 

@@ -116,10 +116,10 @@ def paper_rows(tables: ModuleType, rows: Any, *names: str) -> list[list[str]]:
 
 
 def test_trials_of_one_label_keep_their_own_numbers(tables: ModuleType, rows: Any) -> None:
-    first, second = paper_rows(tables, rows, "ar1-star", "ar1-star-long")
+    first, second = paper_rows(tables, rows, "dcl-plus", "unlearn-dcl-plus")
     assert first[0] == second[0]
-    assert [first] == paper_rows(tables, rows, "ar1-star")
-    assert [second] == paper_rows(tables, rows, "ar1-star-long")
+    assert [first] == paper_rows(tables, rows, "dcl-plus")
+    assert [second] == paper_rows(tables, rows, "unlearn-dcl-plus")
 
 
 def test_runs_shorter_than_those_of_the_main_table_are_shown(tables: ModuleType, rows: Any) -> None:

@@ -157,6 +157,7 @@ def test_rows_of_the_readme_name_a_clean_commit_machine_command_and_a_fresh_seed
     published: ModuleType, committed: ResultsFolder
 ) -> None:
     for run in readme_runs(published, committed):
+        assert run.sessions, run.folder
         assert run.seed >= FIRST_REPORTED_SEED, run.folder
         for session in run.sessions:
             assert re.fullmatch("[0-9a-f]{40}", session["commit"] or ""), run.folder

@@ -64,7 +64,7 @@ def test_results_stand_beside_the_published_ones(write_run, tmp_path, monkeypatc
     assert ["accuracy on all tasks", "–", "0.9900"] in table.rows
     verdicts = {verdict.statement: verdict for verdict in result.verdicts}
     area = verdicts["DCL, 128 pixels: area under the published curve"]
-    assert (area.verdict, area.ours) == ("undecided", "0.9400 (one seed)")
+    assert (area.verdict, area.ours) == ("undecided", "0.9400 (1 seed)")
     assert verdicts["DCL+, 128 pixels: 1,000 new classes, standard"].ours == "not measured"
     runs = {name + "-seed10" for name in TRIALS} - {"dcl-exact-128-seed10"}
     assert set(result.missing) == {*runs, "paper-exact-ceiling"}

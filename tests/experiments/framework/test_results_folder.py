@@ -112,13 +112,14 @@ def test_smaller_scales_compare_runs_after_as_many_tasks_as_their_longest(write_
 
 
 def test_cut_runs_of_other_lengths_are_compared_in_pairs(found, write_run):
-    for seed in (0, 1):
+    three = A._replace(seeds=(0, 1, 2))
+    for seed in three.seeds:
         rows = [result_row(1, right=5 + seed), result_row(3, right=2)]
-        write_run(A._replace(seeds=(0, 1)), rows, seed, tasks=4)
+        write_run(three, rows, seed, tasks=4)
         write_run(B, [result_row(1, right=8)], seed, tasks=2)
-    groups = found.groups([A._replace(seeds=(0, 1)), B], 2)
+    groups = found.groups([three, B._replace(seeds=three.seeds)], 2)
     (row,) = paired_differences(groups).rows
-    assert row[:3] == ["Replay − b", "2", "−0.250"]
+    assert row[:3] == ["Replay − b", "3", "−0.200"]
 
 
 def test_rows_of_a_measurement_exclude_its_origin(found, write_measurement):

@@ -8,7 +8,6 @@ from scipy import stats
 
 from everlearn.experiments.framework.rule import (
     Lead,
-    describe_seeds,
     judge_leads,
     judge_number,
     lead_above,
@@ -138,7 +137,3 @@ def test_a_difference_of_half_the_last_digit_is_equal(published):
 )
 def test_a_statement_holds_if_all_its_leads_are_above_zero(leads, word):
     assert judge_leads([Lead(low, high, 3) for low, high in leads]) == word
-
-
-def test_numbers_of_seeds_in_words():
-    assert [describe_seeds(count) for count in (1, 2, 5)] == ["one seed", "2 seeds", "5 seeds"]

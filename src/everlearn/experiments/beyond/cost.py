@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.groups import final_accuracy
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
-from everlearn.experiments.framework.shared_trials import (
-    DCL,
-    DCL_PLUS,
-    ER,
-    EWC,
-    JOINT,
-    LWF,
-    MIDDLE_BUFFER,
-    SI,
-    TABLE_TASKS,
-    replay,
-)
-from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
+from everlearn.experiments.framework.shared_trials import TABLE_TASKS
+from everlearn.experiments.framework.trial import PAPER, SMALL
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.report import Group
 from everlearn.report.charts import Dot, draw_dots
@@ -30,25 +21,15 @@ if TYPE_CHECKING:
 TITLE = "Cost per accuracy"
 SOURCE = "ours"
 CLAIM = "Storage and training time belong beside accuracy when methods are compared."
-
-
-def _trials(scale: str) -> tuple[Trial, ...]:
-    dark = replay(MIDDLE_BUFFER[scale], "der++")
-    return (DCL_PLUS, DCL, *ER[scale], dark, LWF, SI, EWC, JOINT[scale])
-
-
-SETTINGS = {
-    SMALL: Settings(_trials(SMALL)),
-    PAPER: Settings(_trials(PAPER)),
-}
+SETTINGS = overview.SETTINGS
 COST = {
     SMALL: "nothing beyond the other experiments",
     PAPER: "nothing beyond the other experiments",
 }
 _NOTE = (
     "Storage is everything that a method keeps between tasks: net, images, logits, exemplars. Joint "
-    "training renders all tasks again, which counts as no storage. On the H200 up to five runs shared the "
-    "GPU, except for ER with 20,000 images: compare seconds with care."
+    "training renders all tasks again, which counts as no storage. Up to fourteen runs shared the "
+    "GPU, so compare seconds with care."
 )
 
 
@@ -65,25 +46,27 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         *_scatter(groups, "bytes", "bytes stored"),
         *_scatter(groups, "seconds", "seconds of training"),
     ]
-    sequential = [group for group in groups if group.method != "joint"]
-    best = max(sequential, key=_accuracy_per_byte, default=None)
-    ours = (
-        f"{best.label}, {final_accuracy(best):.4f} with {(best.mean('bytes') or 0) / 1e6:,.0f} MB"
-        if best
-        else ""
-    )
+    stored = {
+        group.label: (final_accuracy(group), size)
+        for group in groups
+        if group.method != "joint" and (size := group.mean("bytes"))
+    }
     claim = "Highest accuracy per byte stored, among methods that see one task at a time"
     return ExperimentResult(
         figures,
-        verdicts=[unpublished(claim, ours)],
+        verdicts=[unpublished(claim, _describe_best(stored))],
         runs=runs_of(groups),
         missing=results.missing(trials),
         note=_NOTE,
     )
 
 
-def _accuracy_per_byte(group: Group) -> float:
-    return final_accuracy(group) / (group.mean("bytes") or 1)
+def _describe_best(stored: Mapping[str, tuple[float, float]]) -> str:
+    """Describe the method with the highest accuracy per byte, of accuracies and bytes by label."""
+    if not stored:
+        return ""
+    label, (accuracy, size) = max(stored.items(), key=lambda item: item[1][0] / item[1][1])
+    return f"{label}, {accuracy:.4f} with {size / 1e6:,.0f} MB"
 
 
 def _scatter(groups: list[Group], name: str, label: str) -> list[Figure]:

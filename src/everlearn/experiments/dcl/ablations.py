@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from everlearn.experiments.framework.groups import (
     final_accuracy,
     format_number,
+    on_shared_seeds,
     summary_cell,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
@@ -54,6 +55,7 @@ _L1_ONLY = Trial(
     seeds=CONTRASTIVE.seeds, label="contrastive, l1 only",
 )  # fmt: skip
 _NOTE = (
+    "All trials on the seed that all have learned: one seed decides nothing. "
     "DCL+ replays exemplars in poses between those of the grid, so continuous poses are new to DCL alone. "
     "Image loss only: the net ends with maps that show nothing but background, a minimum that the map loss "
     "leads out of. Colours: exemplars are white, images have one of four colours, which a net must regress "
@@ -115,7 +117,7 @@ def run(runner: Runner) -> None:
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Tabulate all trials, and report each ablation beside its base."""
     settings = results.settings(SETTINGS)
-    groups = results.groups(settings.trials, TABLE_TASKS)
+    groups = on_shared_seeds(results.groups(settings.trials, TABLE_TASKS))
     found = {group.label: group for group in groups}
     contrastive_tasks = settings.options["contrastive_tasks"]
     contrastive = results.groups((CONTRASTIVE, _L1_ONLY), contrastive_tasks)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
-    final_values,
     values_after,
     values_by_title,
 )
@@ -55,8 +54,8 @@ def _other_strengths(tasks: int) -> tuple[Trial, ...]:
 
 _CHOSEN = (DCL_PLUS, DCL, FINE_TUNING, LWF, SI, EWC)
 SETTINGS = {
-    SMALL: Settings((*_CHOSEN, *_other_strengths(2)), {"early": 2}),
-    PAPER: Settings((*_CHOSEN, *_other_strengths(20)), {"early": 10}),
+    SMALL: Settings((*_CHOSEN, *_other_strengths(2)), {"early": 2, "strengths": 2}),
+    PAPER: Settings((*_CHOSEN, *_other_strengths(20)), {"early": 10, "strengths": 20}),
 }
 COST = {SMALL: "2 minutes", PAPER: "1 hour"}
 _REGULARISED = (LWF, SI, EWC)
@@ -82,7 +81,12 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )
     caption = "At other strengths: the published one, and 10 or 100 times it."
     figures += accuracy_figures(others, "fig3-strengths", caption)
-    verdicts = [_judge_collapse(compared, early_tasks), _judge_strengths(results, other_trials)]
+    tasks = settings.options["strengths"]
+    strengths = (*_REGULARISED, *other_trials)
+    verdicts = [
+        _judge_collapse(compared, early_tasks),
+        _judge_strengths(results.groups(strengths, tasks), strengths, tasks),
+    ]
     return ExperimentResult(
         figures,
         verdicts=verdicts,
@@ -105,17 +109,14 @@ def _judge_collapse(groups: Sequence[Group], tasks: int) -> Verdict:
     )
 
 
-def _judge_strengths(results: ResultsFolder, others: Sequence[Trial]) -> Verdict:
+def _judge_strengths(groups: Sequence[Group], trials: Sequence[Trial], tasks: int) -> Verdict:
     """Judge whether any strength helps, also those chosen: 10 (LwF) and 100 times (SI) the published."""
-    strengths = (*_REGULARISED, *others)
-    final = values_by_title(
-        strengths, {group.label: final_values(group) for group in results.groups(strengths)}
-    )
+    found = values_by_title(trials, {group.label: values_after(group, tasks) for group in groups})
     return judge_statement(
         "10 and 100 times the strength does not help",
-        format_means(final),
-        [lead_below(values, _NO_HELP) for values in final.values()],
-        f"below {_NO_HELP} at the end; the paper says so of LwF and SI; a strong penalty also prevents "
-        "learning new tasks",
-        list(final),
+        format_means(found),
+        [lead_below(values, _NO_HELP) for values in found.values()],
+        f"below {_NO_HELP} after {tasks} tasks; the paper says so of LwF and SI; a strong penalty also "
+        "prevents learning new tasks",
+        list(found),
     )

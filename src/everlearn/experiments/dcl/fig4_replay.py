@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from everlearn.experiments.framework.groups import (
     accuracy_figures,
     final_accuracy,
@@ -25,9 +23,9 @@ from everlearn.experiments.framework.shared_trials import (
 )
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_means, format_values, judge_statement
-from everlearn.metrics import curve
 from everlearn.report import LoadedRun
 from everlearn.report.experiment import ExperimentResult
+from everlearn.report.tables.groups import accuracy_by_tasks
 
 if TYPE_CHECKING:
     from everlearn.experiments.framework.runner import Runner
@@ -100,13 +98,13 @@ def figure(results: ResultsFolder) -> ExperimentResult:
 
 def _decline(run: LoadedRun) -> int:
     """Return after how many tasks accuracy is below 90 % of its best for good."""
-    found = curve(run.rows)
-    high = np.flatnonzero(found.accuracy >= _KEPT * found.accuracy.max())
-    later = found.learned[high[-1] + 1 :]
-    return int(later[0]) + 1 if len(later) else int(found.learned[-1]) + 2
+    accuracies = accuracy_by_tasks(run)
+    best = max(accuracies.values())
+    kept = max(tasks for tasks, accuracy in accuracies.items() if accuracy >= _KEPT * best)
+    return min((tasks for tasks in accuracies if tasks > kept), default=max(accuracies) + 1)
 
 
 def _lost(run: LoadedRun) -> float:
     """Return by how much the last accuracy is below 90 % of the best."""
-    accuracy = curve(run.rows).accuracy
-    return float(_KEPT * accuracy.max() - accuracy[-1])
+    accuracies = accuracy_by_tasks(run)
+    return _KEPT * max(accuracies.values()) - accuracies[max(accuracies)]

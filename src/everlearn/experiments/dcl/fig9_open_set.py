@@ -91,7 +91,7 @@ def _scores(group: Group) -> dict[str, float | None]:
 
 
 def _line(group: Group) -> Line:
-    row = of_kind(group.runs[0].rows, OpenSetRow)[-1]
+    row = next(rows[-1] for run in group.runs if (rows := of_kind(run.rows, OpenSetRow)))
     found = paper_curve(row["known"], row["unknown"])
     seen = found.seen_rate
     return Line(group.label, group.method, found.unseen_rate, seen, seen, seen)

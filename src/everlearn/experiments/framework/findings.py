@@ -53,9 +53,15 @@ def _findings(groups: Sequence[Group], tasks: int) -> Iterator[Finding]:
 
 def _kept(group: Group, tasks: int) -> Finding:
     accuracy = final_accuracy(group)
-    percent = f"{100 * accuracy:.1f} %"
-    text = f"{group.label} classifies {percent} of the test images of all {tasks} tasks correctly."
+    images = f"{_percent(accuracy)} of the test images of all {tasks} tasks"
+    text = f"{group.label} classifies {images} correctly."
     return Finding(fraction(accuracy), text)
+
+
+def _percent(share: float) -> str:
+    """Format a share so that only a complete one is 100 %."""
+    digits = 1 if share == 1 else next(n for n in range(1, 9) if round(100 * share, n) < 100)
+    return f"{100 * share:.{digits}f} %"
 
 
 def _replay(group: Group, tasks: int) -> Finding:

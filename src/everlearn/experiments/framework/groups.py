@@ -13,19 +13,28 @@ from everlearn.report import Group
 from everlearn.report.charts import Bar, draw_bars, draw_lines
 from everlearn.report.charts.accuracy_lines import Line, accuracy_lines
 from everlearn.report.experiment import Figure
+from everlearn.report.tables.groups import accuracy_by_tasks
 from everlearn.report.tables.numbers import MISSING, decimal
-from everlearn.rows import Row
 
 
 def values_after(group: Group, tasks: int) -> dict[int, float]:
     """Return the accuracy on all tasks so far after a number of tasks, by seed, where it was tested."""
-    values = {run.seed: _accuracy_after(run.rows, tasks) for run in group.runs}
+    values = {run.seed: accuracy_by_tasks(run).get(tasks) for run in group.runs}
     return {seed: value for seed, value in values.items() if value is not None}
 
 
 def accuracy_after(group: Group, tasks: int) -> float | None:
     """Return the accuracy on all tasks so far after a number of tasks, mean over the seeds tested then."""
     return mean_or_none(values_after(group, tasks).values())
+
+
+def on_shared_seeds(groups: Sequence[Group]) -> list[Group]:
+    """Return groups with the runs of the seeds that all have: means over different seeds do not compare."""
+    shared = set.intersection(*(set(group.seeds) for group in groups)) if groups else set()
+    kept = [
+        group._replace(runs=[run for run in group.runs if run.seed in shared]) for group in groups
+    ]
+    return [group for group in kept if group.runs]
 
 
 def final_values(group: Group) -> dict[int, float]:
@@ -101,9 +110,3 @@ def wilson_line(
     correct, total = np.array(counts, np.int64).T
     low, high = wilson(correct, total)
     return Line(label, method, np.array(x), share(correct, total), np.array(low), np.array(high))
-
-
-def _accuracy_after(rows: Sequence[Row], tasks: int) -> float | None:
-    found = curve(rows)
-    tested = np.flatnonzero((found.learned == tasks - 1) & (found.total > 0))
-    return float(found.accuracy[tested[0]]) if len(tested) else None

@@ -115,13 +115,17 @@ def _cut(runs: Sequence[LoadedRun], tasks: int) -> list[LoadedRun]:
 
 
 def first_tasks(run: LoadedRun, tasks: int) -> LoadedRun:
-    """Return a run as if its stream had ended after so many tasks; a shorter one as it is."""
+    """Return a run as if its stream had ended after so many tasks; a shorter one as it is.
+
+    Its bytes are unknown: a classifier has outputs for the classes of the whole stream from the start.
+    """
     if run.stream["tasks"] <= tasks:
         return run
     rows = [row for row in run.rows if row["learned"] < tasks]
     costs = [row for row in run.costs if row["learned"] < tasks]
     stream = {**run.stream, "tasks": tasks}
-    return run._replace(rows=rows, costs=costs, summary=summarise(rows, costs), stream=stream)
+    summary = {**summarise(rows, costs), "bytes": None}
+    return run._replace(rows=rows, costs=costs, summary=summary, stream=stream)
 
 
 def subsample_tests(run: LoadedRun, every: int) -> LoadedRun:

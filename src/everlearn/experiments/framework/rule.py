@@ -120,11 +120,6 @@ def welch_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
     return difference - half, difference + half
 
 
-def describe_seeds(seeds: int) -> str:
-    """Return "one seed" or "3 seeds"."""
-    return "one seed" if seeds == 1 else f"{seeds} seeds"
-
-
 def _lead_of(values: Sequence[float]) -> Lead:
     if len(values) < MIN_SEEDS:
         return _unknown(len(values))

@@ -10,13 +10,13 @@ from everlearn.experiments.framework.rule import (
     EQUIVALENCE,
     Lead,
     Values,
-    describe_seeds,
     judge_leads,
     judge_number,
     lead_above,
 )
-from everlearn.metrics import MIN_SEEDS, mean_or_none
-from everlearn.report.tables.numbers import decimal, three_digits
+from everlearn.metrics import mean_or_none
+from everlearn.report.tables.numbers import count, decimal, three_digits
+from everlearn.report.tables.protocol import format_seeds
 from everlearn.report.verdict import Verdict
 
 _NOT_MEASURED = "not measured"
@@ -57,7 +57,7 @@ def compare_number(
     digits: int = 2,
     margin: float = EQUIVALENCE,
 ) -> Verdict:
-    """Compare a number for which higher is better with a published one.
+    """Compare a fraction, of which more is better, with a published one.
 
     Args:
         values: our numbers, by seed.
@@ -69,7 +69,7 @@ def compare_number(
     if lead is None:
         return Verdict(statement, printed, _NOT_MEASURED, "not comparable", _NO_ROWS)
     word = judge_number(lead, digits, margin)
-    return Verdict(statement, printed, format_interval(values), word, why)
+    return Verdict(statement, printed, format_seeds(list(values.values()), 4), word, why)
 
 
 def unpublished(statement: str, ours: str, why: str = "no value was published") -> Verdict:
@@ -77,16 +77,6 @@ def unpublished(statement: str, ours: str, why: str = "no value was published") 
     if not ours:
         return Verdict(statement, "none", _NOT_MEASURED, "not comparable", _NO_ROWS)
     return Verdict(statement, "none", ours, "not comparable", why)
-
-
-def format_interval(values: Values, digits: int = 4) -> str:
-    """Format a mean over seeds with its interval: "0.9200 (0.9012 to 0.9388, 3 seeds)"."""
-    mean = decimal(float(np.mean(list(values.values()))), digits)
-    lead = lead_above(values, 0.0)
-    if lead is None or lead.seeds < MIN_SEEDS:
-        return f"{mean} ({describe_seeds(len(values))})"
-    ends = f"{decimal(lead.low, digits)} to {decimal(lead.high, digits)}"
-    return f"{mean} ({ends}, {describe_seeds(lead.seeds)})"
 
 
 def format_values(values: Mapping[str, float | None], digits: int = 3) -> str:
@@ -109,10 +99,10 @@ def _describe_leads(leads: Sequence[Lead], word: str) -> str:
     else:
         weakest = min(leads, key=lambda lead: (lead.low, lead.seeds))
     if not np.isfinite(weakest.low):
-        return f"{describe_seeds(weakest.seeds)}, too few to decide"
+        return f"{count(weakest.seeds, 'seed')}, too few to decide"
     name = "lead" if len(leads) == 1 else "smallest lead"
     ends = f"{three_digits(weakest.low)} to {three_digits(weakest.high)}"
-    return f"{name} {ends}, {describe_seeds(weakest.seeds)}"
+    return f"{name} {ends}, {count(weakest.seeds, 'seed')}"
 
 
 def _describe_absent(leads: Sequence[Lead | None], names: Sequence[str]) -> str:

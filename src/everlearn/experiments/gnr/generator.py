@@ -64,7 +64,14 @@ class _TrialPair(NamedTuple):
     negative: Trial
 
 
-class _Outcome(NamedTuple):
+class Agreeing(NamedTuple):
+    """How many pairs of runs agree with the rule, and how many there are."""
+
+    agree: int
+    pairs: int
+
+
+class Outcome(NamedTuple):
     """Final accuracies of both trials for one seed, and the fraction recognised."""
 
     label: str
@@ -131,8 +138,7 @@ def run(runner: Runner) -> None:
 
 def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the gain of negative replay against the fraction recognised, one dot per seed."""
-    pairs = at_scale(_PAIRS, results.scale)
-    outcomes = [outcome for pair in pairs for outcome in _outcomes(results, pair)]
+    outcomes = all_outcomes(results)
     trials = results.settings(SETTINGS).trials
     statement = (
         "Negative replay ends higher where less than a quarter is recognised, and only there"
@@ -141,14 +147,20 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     return ExperimentResult(
         _scatter(outcomes),
         tables=[_table(outcomes)] if outcomes else [],
-        verdicts=[unpublished(statement, count_agreeing(outcomes), _POST_HOC)],
+        verdicts=[unpublished(statement, _describe_agreement(outcomes), _POST_HOC)],
         runs=runs,
         missing=results.missing(trials),
         note=describe_mean_shift(runs),
     )
 
 
-def _outcomes(results: ResultsFolder, pair: _TrialPair) -> Iterator[_Outcome]:
+def all_outcomes(results: ResultsFolder) -> list[Outcome]:
+    """Return the outcomes of all pairs of runs that were measured."""
+    pairs = at_scale(_PAIRS, results.scale)
+    return [outcome for pair in pairs for outcome in _outcomes(results, pair)]
+
+
+def _outcomes(results: ResultsFolder, pair: _TrialPair) -> Iterator[Outcome]:
     """Yield the outcome of every seed for which both runs measured everything."""
     positive = _runs_by_seed(results, pair.positive)
     negative = _runs_by_seed(results, pair.negative)
@@ -158,7 +170,7 @@ def _outcomes(results: ResultsFolder, pair: _TrialPair) -> Iterator[_Outcome]:
         accuracies = [value for run in runs if (value := run.summary[FINAL]) is not None]
         if len(fractions) == len(accuracies) == len(runs):
             mean_fraction = sum(fractions) / len(fractions)
-            yield _Outcome(pair.label, pair.style, seed, mean_fraction, *accuracies)
+            yield Outcome(pair.label, pair.style, seed, mean_fraction, *accuracies)
 
 
 def _runs_by_seed(results: ResultsFolder, trial: Trial) -> dict[int, LoadedRun]:
@@ -173,7 +185,7 @@ def recognised(run: LoadedRun) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _scatter(outcomes: Sequence[_Outcome]) -> list[Figure]:
+def _scatter(outcomes: Sequence[Outcome]) -> list[Figure]:
     if not outcomes:
         return []
     dots = [
@@ -190,7 +202,7 @@ def _scatter(outcomes: Sequence[_Outcome]) -> list[Figure]:
     return [Figure(svg, caption)]
 
 
-def _table(outcomes: Sequence[_Outcome]) -> Table:
+def _table(outcomes: Sequence[Outcome]) -> Table:
     rows = [
         [
             one.label,
@@ -204,13 +216,18 @@ def _table(outcomes: Sequence[_Outcome]) -> Table:
     return Table("Pairs of runs", head, rows, _NOTE)
 
 
-def count_agreeing(outcomes: Sequence[_Outcome]) -> str:
-    """Count the pairs on either side of the cut in which the predicted kind of replay ends higher."""
-    if not outcomes:
-        return ""
+def count_agreeing(outcomes: Sequence[Outcome]) -> tuple[Agreeing, Agreeing]:
+    """Count the pairs below and above the cut in which the predicted kind of replay ends higher."""
     below = [one.gain > 0 for one in outcomes if one.recognised < _CUT]
     above = [one.gain <= 0 for one in outcomes if one.recognised >= _CUT]
+    return Agreeing(sum(below), len(below)), Agreeing(sum(above), len(above))
+
+
+def _describe_agreement(outcomes: Sequence[Outcome]) -> str:
+    if not outcomes:
+        return ""
+    below, above = count_agreeing(outcomes)
     return (
-        f"in {sum(below) + sum(above)} of {len(outcomes)} pairs: {sum(below)} of {len(below)} below the "
-        f"cut, {sum(above)} of {len(above)} above it"
+        f"in {below.agree + above.agree} of {len(outcomes)} pairs: {below.agree} of {below.pairs} below "
+        f"the cut, {above.agree} of {above.pairs} above it"
     )

@@ -186,11 +186,7 @@ GNR_POSITIVE = _long(
     "gnr-pr-long", "gnr", "GNR, positive", **LONG_RATES, **_GENERATOR, replay_mode="pr-gd"
 )._replace(max_tasks=200)
 GNR_NONE = _long("gnr-none-long", "gnr", "GNR, no replay", **LONG_RATES, replay_mode="none")
-AR1_STAR = _long("ar1-star-long", "ar1-star", AR1, **_AR1)
-LATENT_REPLAY = _long(
-    "latent-replay-long", "latent-replay", "latent replay, 5,000", **LONG_RATES, buffer_size=5000,
-    replay_fraction=None,
-)  # fmt: skip
+AR1_STAR_FORMER = _long("ar1-star-long", "ar1-star", "AR1*, former settings", **_AR1)
 BIR = Trial(
     "bir-long", "bir", {"batch_size": 256, "epochs": 5}, plan=_TESTS, max_tasks=100, label="BIR"
 )

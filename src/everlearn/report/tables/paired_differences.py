@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from everlearn.metrics import compare
+from everlearn.metrics import MIN_SEEDS, compare
 from everlearn.metrics.seeds import MAX_SEEDS
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group
@@ -19,7 +19,7 @@ _NOTE = (
 
 
 def paired_differences(groups: Sequence[Group]) -> Table:
-    """Compare every two finished groups of equal stream length that share at least two seeds.
+    """Compare every two finished groups of equal stream length that share at least MIN_SEEDS seeds.
 
     A run that was cut after some tasks has a stream of so many tasks.
     """
@@ -34,11 +34,11 @@ def _lengths(group: Group) -> set[int | None]:
 
 
 def _row(first: Group, second: Group) -> list[str]:
-    """Return the cells of one comparison; none with fewer than two shared seeds."""
+    """Return the cells of one comparison; none with fewer than MIN_SEEDS shared seeds."""
     left = first.values("average_accuracy")
     right = second.values("average_accuracy")
     seeds = sorted(left.keys() & right.keys())[:MAX_SEEDS]
-    if len(seeds) < 2:
+    if len(seeds) < MIN_SEEDS:
         return []
     found = compare({s: left[s] for s in seeds}, {s: right[s] for s in seeds})
     spread = found.spread

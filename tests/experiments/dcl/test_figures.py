@@ -134,11 +134,11 @@ def test_fig8_more_epochs_must_end_higher_and_all_must_rise(write_seeds, tmp_pat
 
 
 def one_shot_rows(counts: dict[tuple[str, int], float], learned: int = 199) -> Rows:
-    """One-shot rows on the grid, with 1,000 images each."""
+    """One-shot rows on the grid, with 10,000 images each."""
     return [
         {
             "kind": "one-shot", "mode": mode, "factors": "grid", "classes": classes,
-            "correct": round(1000 * accuracy), "total": 1000, "learned": learned, "step": 1,
+            "correct": round(10_000 * accuracy), "total": 10_000, "learned": learned, "step": 1,
         }
         for (mode, classes), accuracy in counts.items()
     ]  # fmt: skip
@@ -540,7 +540,7 @@ def test_stability_leaves_out_runs_without_probes(write_seeds, tmp_path):
 
 def test_continuous_compares_poses_on_the_grid_and_in_between(write_seeds, tmp_path):
     grid = one_shot_rows({("standard", 1000): 0.95})
-    between = [{**row, "factors": "continuous", "correct": 800} for row in grid]
+    between = [{**row, "factors": "continuous", "correct": 8000} for row in grid]
     write_seeds(trials_of(continuous)["dcl"], [*end(0.9), *grid, *between])
     result = draw(continuous, tmp_path)
     assert result.tables[0].rows == [["DCL", "0.9500", "0.8000"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_T
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import compare_number
 from everlearn.metrics import mean_or_none, one_shot, share
+from everlearn.metrics.one_shot import Count
 from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.experiment import ExperimentResult
 from everlearn.rows import OneShotRow, of_kind
@@ -52,10 +54,12 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     tasks = settings.options["tasks"]
     groups = results.groups(settings.trials, tasks)
     scores = {group.label: scores_by_seed(group, tasks) for group in groups}
+    images = {group.label: images_by_protocol(group, tasks) for group in groups}
     verdicts = [
         compare_number(
             f"{label}: {classes:,} new classes, {mode}", value,
             scores.get(label, {}).get((mode, "grid", classes), {}), why,
+            images=images[label][mode, "grid", classes] if label in images else 0,
         )
         for label, why in _WHY.items()
         for mode, row in PUBLISHED.items()
@@ -78,12 +82,26 @@ def scores_by_seed(group: Group, tasks: int) -> Scores:
     return found
 
 
+def images_by_protocol(group: Group, tasks: int) -> Counter[Protocol]:
+    """Return the number of test images of each score, of all seeds together."""
+    images: Counter[Protocol] = Counter()
+    for run in group.runs:
+        images.update({key: found.total for key, found in one_shot_counts(run, tasks).items()})
+    return images
+
+
 def one_shot_scores(run: LoadedRun, tasks: int) -> dict[Protocol, float]:
     """Return the scores of one run after so many tasks, or at the end of a shorter stream."""
+    counts = one_shot_counts(run, tasks)
+    return {key: float(share(found.correct, found.total)) for key, found in counts.items()}
+
+
+def one_shot_counts(run: LoadedRun, tasks: int) -> dict[Protocol, Count]:
+    """Return the counts of one run after so many tasks, or at the end of a shorter stream."""
     rows = of_kind(run.rows, OneShotRow)
     last = max((row["learned"] for row in rows if row["learned"] < tasks), default=-1)
     counts = one_shot(row for row in rows if row["learned"] == last)
-    return {key: float(share(count.correct, count.total)) for key, count in counts.items()}
+    return {(key.mode, key.factors, key.classes): count for key, count in counts.items()}
 
 
 def one_shot_table(scores: dict[str, Scores], tasks: int) -> Table:

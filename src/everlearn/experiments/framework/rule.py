@@ -66,6 +66,17 @@ def lead_above(values: Values, bound: float) -> Lead | None:
     return _lead_of([value - bound for value in values.values()])
 
 
+def widen_by_images(lead: Lead, fraction: float, bound: float, images: int) -> Lead:
+    """Return a lead that is at least as uncertain as a fraction of so many test images.
+
+    Equal counts of all seeds have an interval of width 0, which claims more than the images can tell.
+    """
+    low, high = wilson(round(fraction * images), images, _CONFIDENCE)
+    return lead._replace(
+        low=min(lead.low, float(low) - bound), high=max(lead.high, float(high) - bound)
+    )
+
+
 def lead_below(values: Values, bound: float) -> Lead | None:
     """Return by how much numbers fall short of a bound; None without numbers."""
     return lead_above({seed: -value for seed, value in values.items()}, -bound)

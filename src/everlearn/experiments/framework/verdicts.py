@@ -13,10 +13,10 @@ from everlearn.experiments.framework.rule import (
     judge_leads,
     judge_number,
     lead_above,
+    widen_by_images,
 )
-from everlearn.metrics import mean_or_none
+from everlearn.metrics import MIN_SEEDS, mean_or_none
 from everlearn.report.tables.numbers import count, decimal, three_digits
-from everlearn.report.tables.protocol import format_seeds
 from everlearn.report.verdict import Verdict
 
 _NOT_MEASURED = "not measured"
@@ -56,6 +56,7 @@ def compare_number(
     why: str = "",
     digits: int = 2,
     margin: float = EQUIVALENCE,
+    images: int = 0,
 ) -> Verdict:
     """Compare a fraction, of which more is better, with a published one.
 
@@ -63,13 +64,18 @@ def compare_number(
         values: our numbers, by seed.
         digits: digits after the point that the paper prints.
         margin: see `rule.judge_number`.
+        images: test images of all seeds together, whose own uncertainty is the least there is; 0 if the
+            number is no fraction of images.
     """
     printed = f"{published:.{digits}f}"
     lead = lead_above(values, published)
     if lead is None:
         return Verdict(statement, printed, _NOT_MEASURED, "not comparable", _NO_ROWS)
+    mean = sum(values.values()) / len(values)
+    if images:
+        lead = widen_by_images(lead, mean, published, images)
     word = judge_number(lead, digits, margin)
-    return Verdict(statement, printed, format_seeds(list(values.values()), 4), word, why)
+    return Verdict(statement, printed, _format_lead(mean, lead, published), word, why)
 
 
 def unpublished(statement: str, ours: str, why: str = "no value was published") -> Verdict:
@@ -90,6 +96,15 @@ def format_means(values: Mapping[str, Values], digits: int = 3) -> str:
     return format_values(
         {name: mean_or_none(found.values()) for name, found in values.items()}, digits
     )
+
+
+def _format_lead(mean: float, lead: Lead, published: float) -> str:
+    """Format a fraction with its interval, which is that of its lead over the published one."""
+    if lead.seeds < MIN_SEEDS:
+        return f"{decimal(mean, 4)} ({count(lead.seeds, 'seed')})"
+    low = max(lead.low + published, 0.0)
+    high = min(lead.high + published, 1.0)
+    return f"{decimal(mean, 4)} ({decimal(low, 4)} to {decimal(high, 4)})"
 
 
 def _describe_leads(leads: Sequence[Lead], word: str) -> str:

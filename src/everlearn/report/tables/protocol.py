@@ -125,15 +125,15 @@ def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
     return ", ".join(phrases)
 
 
-def format_seeds(values: Sequence[float], digits: int = 3) -> str:
+def format_seeds(values: Sequence[float]) -> str:
     """Format a mean accuracy with its interval over seeds: "0.950 (0.941 to 0.959)", "0.950 (1 seed)"."""
     if not values:
         return numbers.MISSING
     mean, low, high = (float(end[0]) for end in interval_over_seeds(np.array(values)[:, None]))
     if len(values) < MIN_SEEDS:
-        return f"{numbers.decimal(mean, digits)} ({numbers.count(len(values), 'seed')})"
-    ends = (numbers.decimal(end, digits) for end in (max(low, 0.0), min(high, 1.0)))
-    return f"{numbers.decimal(mean, digits)} ({' to '.join(ends)})"
+        return f"{numbers.fraction(mean)} ({numbers.count(len(values), 'seed')})"
+    ends = (numbers.fraction(end) for end in (max(low, 0.0), min(high, 1.0)))
+    return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
 
 
 def format_difference(first: Mapping[int, float], second: Mapping[int, float]) -> str:

@@ -466,7 +466,7 @@ def test_stability_reports_drop_and_recovery_of_each_method(write_seeds, tmp_pat
     ]
     (table,) = result.tables
     # learning accuracy, gap, in the first step, regained
-    assert {row[0]: tuple(row[1:5]) for row in table.rows} == {
+    assert {row[0]: tuple(row[2:6]) for row in table.rows} == {
         "DCL+": ("1.000", "0.000", "–", "–"),
         "DCL": ("1.000", "0.800", "1.000", "1.000"),
         "LwF": ("1.000", "0.800", "1.000", "0.100"),
@@ -478,7 +478,7 @@ def test_stability_shows_no_gap_where_a_task_is_forgotten_for_good(write_seeds, 
     result = draw(stability, tmp_path)
     assert result.verdicts[1].ours == "SI: regains 0.00 of what it loses"
     assert result.verdicts[1].verdict == "worse"
-    assert result.tables[0].rows[0][2] == "–"
+    assert result.tables[0].rows[0][3] == "–"
     assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {}
 
 
@@ -494,6 +494,16 @@ def test_stability_shows_no_gap_of_a_method_that_did_not_learn(write_seeds, tmp_
     assert result.verdicts[0].why.endswith("no rows yet of: der++")
     assert result.verdicts[1].ours == "none of them learned its tasks"
     assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {"ER, 5,000": pytest.approx(0.5)}
+
+
+def test_stability_takes_all_numbers_of_a_row_from_the_seeds_that_learned(write_run, tmp_path):
+    trial = trials_of(stability)["gap-er"]
+    first, second, third = trial.seeds
+    write_run(trial, drop(50, 100), first)
+    write_run(trial, drop(50, 100), second)
+    write_run(trial, drop(0, 40, just_learned=0.85), third)  # mean learning accuracy 0.95
+    learned = draw(stability, tmp_path).tables[0]
+    assert learned.rows[0][:6] == ["ER, 5,000", "10, 11", "1.000", "0.500", "1.000", "1.000"]
 
 
 def test_stability_judges_the_plain_trial_and_lists_its_variants(write_seeds, tmp_path):

@@ -22,8 +22,8 @@ from everlearn.experiments.framework.shared_trials import (
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import judge_statement, unpublished
 from everlearn.methods.tuned import TUNED_KEPT
-from everlearn.metrics.transfer import LEARNED
-from everlearn.report import Group, Table
+from everlearn.metrics.transfer import LEARNED, learned_its_tasks
+from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.charts.curves import draw_probes
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.tables.numbers import count
@@ -63,13 +63,12 @@ _NOTE = (
     "keep it, except where a row says that it is reset. Where the same task comes again the data do not "
     "change, so they do not cause that gap; the learning rate restarts all the same, from near 0 to its "
     "highest value, and a reset also moves every weight by the full learning rate in the first step. Which "
-    "of both matters was not separated. The gap is averaged over old tasks and task switches, of the seeds "
-    f"with a learning accuracy of {LEARNED} or more. In "
-    "the first step: fraction of the accuracy lost that is lost in the first step of the new task. "
-    "Regained: fraction of it that is back when the task ends; where less than a twentieth is, old tasks "
-    "are forgotten and there is no gap. DCL+ and ER with averaged weights predict "
-    "with weights that change only when a task ends, so their gap is small by construction. Minima over "
-    "small subsets are biased low."
+    "of both matters was not separated. All numbers of a row are of the seeds with a learning accuracy of "
+    f"{LEARNED} or more. The gap is averaged over old tasks and task switches. In the first step: fraction "
+    "of the accuracy lost that is lost in the first step of the new task. Regained: fraction of it that is "
+    "back when the task ends; where less than a twentieth is, old tasks are forgotten and there is no gap. "
+    "DCL+ and ER with averaged weights predict with weights that change only when a task ends, so their "
+    "gap is small by construction. Minima over small subsets are biased low."
 )
 _UNLEARNED_NOTE = (
     f"Accuracy below {LEARNED} on tasks right after learning them: what was not learned cannot be lost, so "
@@ -132,7 +131,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the gap of each method that learned its tasks, and accuracy on the first task throughout."""
     trials = results.settings(SETTINGS).trials
     groups = probed_groups(results)
-    learned = [group for group in groups if not did_not_learn(group)]
+    learned = _learned(groups)
     caption = "Mean drop of accuracy on old tasks while the next task is learned."
     figures = bar_figures(learned, "stability_gap", "gap-bars", "stability gap", caption)
     names = {f"gap-{method}" for method in _DRAWN}
@@ -162,12 +161,25 @@ def gaps(results: ResultsFolder) -> dict[str, float]:
     return {group.label: gap for group in complete if (gap := group.mean("stability_gap"))}
 
 
+def _learned(groups: Sequence[Group]) -> list[Group]:
+    """Return the groups that learned their tasks, with the seeds on which they did."""
+    return [
+        group._replace(runs=[run for run in group.runs if _run_learned(run)])
+        for group in groups
+        if not did_not_learn(group)
+    ]
+
+
+def _run_learned(run: LoadedRun) -> bool:
+    return learned_its_tasks(run.summary.get("learning_accuracy")) is not False
+
+
 def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]:
     """Judge which methods lose accuracy temporarily, of those that learned their tasks."""
     plain_titles = {trial.title for trial in trials if trial.name == f"gap-{trial.method}"}
     plain = {group.method: group for group in groups if group.label in plain_titles}
     ours = [plain[name] for name in ("dcl", "dcl-plus") if name in plain]
-    learned = [group for group in ours if not did_not_learn(group)]
+    learned = _learned(ours)
     shown = _describe(learned) if learned or not ours else _NONE_LEARNED
     return [
         _judge("Replay loses accuracy on old tasks for a while", plain, _REPLAY),
@@ -179,7 +191,7 @@ def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]
 def _judge(statement: str, plain: Mapping[str, Group], methods: Sequence[str]) -> Verdict:
     """Judge whether the losses of some methods are temporary; undecided where one did not learn."""
     groups = [plain[name] for name in methods if name in plain]
-    learned = [group for group in groups if not did_not_learn(group)]
+    learned = _learned(groups)
     if groups and not learned:
         return Verdict(statement, "as stated", _NONE_LEARNED, "undecided", _UNLEARNED_NOTE)
     why = f"temporary: more than {_TEMPORARY} of the loss is regained"
@@ -214,9 +226,9 @@ def _describe_gap(group: Group) -> str:
 
 
 def _tables(groups: Sequence[Group]) -> Iterator[Table]:
-    learned = [group for group in groups if not did_not_learn(group)]
+    learned = _learned(groups)
     if learned:
-        head = ["method", *_COLUMNS.values()]
+        head = ["method", "seeds", *_COLUMNS.values()]
         yield Table("While learning", head, [_row(group) for group in learned], _NOTE)
     others = [group for group in groups if did_not_learn(group)]
     if others:
@@ -225,7 +237,8 @@ def _tables(groups: Sequence[Group]) -> Iterator[Table]:
 
 
 def _row(group: Group) -> list[str]:
-    return [group.label, *(_cell(group, name) for name in _COLUMNS)]
+    seeds = ", ".join(map(str, group.seeds))
+    return [group.label, seeds, *(_cell(group, name) for name in _COLUMNS)]
 
 
 def _cell(group: Group, name: str) -> str:

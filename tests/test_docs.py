@@ -36,7 +36,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#:]*)(#[^):]+)?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:benchmarks|docs|results|src|tests)/[\w./+-]*\w)`")
 _PLACEHOLDERS = {"x.py", "test_x.py", "x.md"}
-_SUMMARY = re.compile(r"<!-- summary: from \S+ -->\n(.*?)<!-- end of summary -->", re.DOTALL)
+_SUMMARY = re.compile(r"<!-- summary: [^>]+ -->\n(.*?)<!-- end of summary -->", re.DOTALL)
 HOUSEHOLD_WORDS = re.compile(
     r"\b(told|met|unmet|exams?|mended|likewise|whose|slopes|lessons?|nobody|looked back)\b", re.I
 )

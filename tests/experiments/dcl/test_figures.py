@@ -471,6 +471,8 @@ def test_stability_reports_drop_and_recovery_of_each_method(write_seeds, tmp_pat
         "DCL": ("1.000", "0.800", "1.000", "1.000"),
         "LwF": ("1.000", "0.800", "1.000", "0.100"),
     }
+    gaps = stability.gaps(ResultsFolder(tmp_path, PAPER))
+    assert gaps == pytest.approx({"DCL+": 0.0, "DCL": 0.8, "LwF": 0.8})
 
 
 def test_stability_shows_no_gap_where_a_task_is_forgotten_for_good(write_seeds, tmp_path):
@@ -489,21 +491,43 @@ def test_stability_shows_no_gap_of_a_method_that_did_not_learn(write_seeds, tmp_
     result = draw(stability, tmp_path)
     learned, others = result.tables
     assert [row[0] for row in learned.rows] == ["ER, 5,000"]
-    assert others.rows == [["LwF", "0.500"]]
+    assert others.rows == [["LwF", "10, 11, 12", "0.500, 0.500, 0.500"]]
     assert [verdict.verdict for verdict in result.verdicts] == ["undecided", "undecided", NONE]
     assert result.verdicts[0].why.endswith("no rows yet of: der++")
     assert result.verdicts[1].ours == "none of them learned its tasks"
     assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {"ER, 5,000": pytest.approx(0.5)}
 
 
-def test_stability_takes_all_numbers_of_a_row_from_the_seeds_that_learned(write_run, tmp_path):
+def test_stability_shows_a_row_only_where_every_seed_learned(write_run, tmp_path):
     trial = trials_of(stability)["gap-er"]
     first, second, third = trial.seeds
     write_run(trial, drop(50, 100), first)
     write_run(trial, drop(50, 100), second)
     write_run(trial, drop(0, 40, just_learned=0.85), third)  # mean learning accuracy 0.95
-    learned = draw(stability, tmp_path).tables[0]
-    assert learned.rows[0][:6] == ["ER, 5,000", "10, 11", "1.000", "0.500", "1.000", "1.000"]
+    result = draw(stability, tmp_path)
+    (others,) = result.tables
+    assert others.rows == [["ER, 5,000", "10, 11, 12", "1.000, 1.000, 0.850"]]
+    assert len(result.figures) == 1  # accuracy on the first task, without bars of gaps
+    assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {}
+
+
+def test_stability_has_no_gap_where_one_seed_regains_nothing(write_run, tmp_path):
+    trial = trials_of(stability)["gap-er"]
+    for seed, counts in zip(trial.seeds, [(50, 100), (50, 100), (20, 20)], strict=True):
+        write_run(trial, drop(*counts), seed)
+    assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {}
+
+
+def test_stability_is_undecided_where_a_method_of_the_statement_did_not_learn(
+    write_seeds, tmp_path
+):
+    trials = trials_of(stability)
+    for name in ("gap-agem", "gap-si", "gap-online-ewc"):
+        write_seeds(trials[name], drop(50, 100))
+    write_seeds(trials["gap-lwf"], drop(20, 20, just_learned=0.5))
+    verdict = draw(stability, tmp_path).verdicts[1]
+    assert verdict.verdict == "undecided"
+    assert verdict.why.endswith("did not learn their tasks: LwF")
 
 
 def test_stability_judges_the_plain_trial_and_lists_its_variants(write_seeds, tmp_path):

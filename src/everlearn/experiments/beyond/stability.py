@@ -23,11 +23,10 @@ from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import judge_statement, unpublished
 from everlearn.methods.tuned import TUNED_KEPT
 from everlearn.metrics.transfer import LEARNED, learned_its_tasks
-from everlearn.report import Group, LoadedRun, Table
+from everlearn.report import Group, Table
 from everlearn.report.charts.curves import draw_probes
 from everlearn.report.experiment import ExperimentResult, Figure
-from everlearn.report.tables.numbers import count
-from everlearn.report.tables.protocol import did_not_learn
+from everlearn.report.tables.numbers import count, decimal
 from everlearn.report.verdict import Verdict
 from everlearn.rows import ProbeRow, of_kind
 
@@ -63,17 +62,18 @@ _NOTE = (
     "keep it, except where a row says that it is reset. Where the same task comes again the data do not "
     "change, so they do not cause that gap; the learning rate restarts all the same, from near 0 to its "
     "highest value, and a reset also moves every weight by the full learning rate in the first step. Which "
-    "of both matters was not separated. All numbers of a row are of the seeds with a learning accuracy of "
-    f"{LEARNED} or more. The gap is averaged over old tasks and task switches. In the first step: fraction "
-    "of the accuracy lost that is lost in the first step of the new task. Regained: fraction of it that is "
-    "back when the task ends; where less than a twentieth is, old tasks are forgotten and there is no gap. "
+    "of both matters was not separated. Each row has a learning accuracy of "
+    f"{LEARNED} or more on every seed. The gap is averaged over old tasks and task switches. In the first "
+    "step: fraction of the accuracy lost that is lost in the first step of the new task. Regained: part "
+    "of it that is back when the task ends; where less than a twentieth is, old tasks are forgotten and "
+    "there is no gap. "
     "DCL+ and ER with averaged weights predict with weights that change only when a task ends, so their "
     "gap is small by construction. Minima over small subsets are biased low."
 )
 _UNLEARNED_NOTE = (
-    f"Accuracy below {LEARNED} on tasks right after learning them: what was not learned cannot be lost, so "
-    "no gap is shown. The first tasks of a net are learned least, and count for more among ten tasks than "
-    "among the 200 of the main table."
+    f"Accuracy below {LEARNED} on tasks right after learning them, on one seed at least: what was not "
+    "learned cannot be lost, so no gap is shown. The first tasks of a net are learned least, and count for "
+    "more among ten tasks than among the 200 of the main table."
 )
 _NONE_LEARNED = "none of them learned its tasks"
 
@@ -131,7 +131,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     """Draw the gap of each method that learned its tasks, and accuracy on the first task throughout."""
     trials = results.settings(SETTINGS).trials
     groups = probed_groups(results)
-    learned = _learned(groups)
+    learned = list(filter(_learned, groups))
     caption = "Mean drop of accuracy on old tasks while the next task is learned."
     figures = bar_figures(learned, "stability_gap", "gap-bars", "stability gap", caption)
     names = {f"gap-{method}" for method in _DRAWN}
@@ -158,20 +158,14 @@ def gaps(results: ResultsFolder) -> dict[str, float]:
     """Return the stability gaps of methods that regain what they lose on every seed, by label."""
     groups = probed_groups(results)
     complete = [g for g in groups if len(g.values("stability_gap")) == len(g.runs)]
-    return {group.label: gap for group in complete if (gap := group.mean("stability_gap"))}
+    means = {group.label: group.mean("stability_gap") for group in complete}
+    return {label: gap for label, gap in means.items() if gap is not None}
 
 
-def _learned(groups: Sequence[Group]) -> list[Group]:
-    """Return the groups that learned their tasks, with the seeds on which they did."""
-    return [
-        group._replace(runs=[run for run in group.runs if _run_learned(run)])
-        for group in groups
-        if not did_not_learn(group)
-    ]
-
-
-def _run_learned(run: LoadedRun) -> bool:
-    return learned_its_tasks(run.summary.get("learning_accuracy")) is not False
+def _learned(group: Group) -> bool:
+    """Return whether no run of a group has a learning accuracy that is too low."""
+    accuracies = group.values("learning_accuracy").values()
+    return all(map(learned_its_tasks, accuracies))
 
 
 def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]:
@@ -179,7 +173,7 @@ def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]
     plain_titles = {trial.title for trial in trials if trial.name == f"gap-{trial.method}"}
     plain = {group.method: group for group in groups if group.label in plain_titles}
     ours = [plain[name] for name in ("dcl", "dcl-plus") if name in plain]
-    learned = _learned(ours)
+    learned = list(filter(_learned, ours))
     shown = _describe(learned) if learned or not ours else _NONE_LEARNED
     return [
         _judge("Replay loses accuracy on old tasks for a while", plain, _REPLAY),
@@ -191,7 +185,7 @@ def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]
 def _judge(statement: str, plain: Mapping[str, Group], methods: Sequence[str]) -> Verdict:
     """Judge whether the losses of some methods are temporary; undecided where one did not learn."""
     groups = [plain[name] for name in methods if name in plain]
-    learned = _learned(groups)
+    learned = list(filter(_learned, groups))
     if groups and not learned:
         return Verdict(statement, "as stated", _NONE_LEARNED, "undecided", _UNLEARNED_NOTE)
     why = f"temporary: more than {_TEMPORARY} of the loss is regained"
@@ -199,7 +193,7 @@ def _judge(statement: str, plain: Mapping[str, Group], methods: Sequence[str]) -
     leads = [*map(_temporary, learned), *(None for _ in absent)]
     names = [*(group.label for group in learned), *absent]
     verdict = judge_statement(statement, _describe(learned), leads, why, names)
-    unlearned = [group.label for group in groups if did_not_learn(group)]
+    unlearned = [group.label for group in groups if not _learned(group)]
     if not unlearned or verdict.verdict != "equal":
         return verdict
     why = f"{verdict.why}; did not learn their tasks: {', '.join(unlearned)}"
@@ -226,19 +220,28 @@ def _describe_gap(group: Group) -> str:
 
 
 def _tables(groups: Sequence[Group]) -> Iterator[Table]:
-    learned = _learned(groups)
+    learned = list(filter(_learned, groups))
     if learned:
         head = ["method", "seeds", *_COLUMNS.values()]
         yield Table("While learning", head, [_row(group) for group in learned], _NOTE)
-    others = [group for group in groups if did_not_learn(group)]
+    others = [group for group in groups if not _learned(group)]
     if others:
-        rows = [[group.label, summary_cell(group, "learning_accuracy")] for group in others]
-        yield Table("Did not learn", ["method", "learning accuracy"], rows, _UNLEARNED_NOTE)
+        head = ["method", "seeds", "learning accuracy of each"]
+        rows = [[group.label, _seeds(group), _each(group)] for group in others]
+        yield Table("Did not learn", head, rows, _UNLEARNED_NOTE)
 
 
 def _row(group: Group) -> list[str]:
-    seeds = ", ".join(map(str, group.seeds))
-    return [group.label, seeds, *(_cell(group, name) for name in _COLUMNS)]
+    return [group.label, _seeds(group), *(_cell(group, name) for name in _COLUMNS)]
+
+
+def _seeds(group: Group) -> str:
+    return ", ".join(map(str, group.seeds))
+
+
+def _each(group: Group) -> str:
+    accuracies = group.values("learning_accuracy")
+    return ", ".join(decimal(accuracies[seed], 3) for seed in sorted(accuracies))
 
 
 def _cell(group: Group, name: str) -> str:

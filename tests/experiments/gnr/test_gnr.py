@@ -171,10 +171,12 @@ def test_ablation_judges_both_streams(write_seeds, tmp_path, ends, expected):
         write_seeds(trials[f"gnr-nic-{mode}"], ended(end))
     result = draw(gnr_ablation, tmp_path)
     assert [found.verdict for found in result.verdicts] == [NONE, NONE, NONE, *expected]
-    (table,) = result.tables
+    table, differences = result.tables
     rows = {row[0]: row[1:] for row in table.rows}
     ours = f"{ends['nr-gd']:.3f} ± 0.000"
     assert rows["NR-GD"] == ["–", "0.689 ± 0.009", ours, "0.615 ± 0.007"]
+    lead = f"{ends['nr-gd'] - ends['pr-gd']:+.3f}".replace("-", "−")
+    assert differences.rows[0] == ["NR-GD minus PR-GD", "–", f"{lead} ({lead} to {lead})"]
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,8 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
         for one in sorted(outcomes, key=lambda one: one.recognised)
     ]
     head = ["stream and data", "seed", "recognised", "positive", "negative", "difference"]
-    return Table("Pairs of runs", head, rows, _NOTE)
+    note = f"{_NOTE} A cut at a quarter agrees {_describe_agreement(outcomes)}."
+    return Table("Pairs of runs", head, rows, note)
 
 
 def count_agreeing(outcomes: Sequence[Outcome]) -> tuple[Agreeing, Agreeing]:

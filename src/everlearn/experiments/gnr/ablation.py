@@ -16,11 +16,12 @@ from everlearn.experiments.gnr.modes import (
     mean_std_cell,
     style_by_mode,
 )
-from everlearn.experiments.gnr.trials import NC, NIC
+from everlearn.experiments.gnr.trials import AR1, NC, NIC, NO_REPLAY
 from everlearn.report import Group, Table
 from everlearn.report.charts import Bar, draw_bars
 from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.tables.numbers import MISSING
+from everlearn.report.tables.protocol import format_difference
 from everlearn.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -40,6 +41,21 @@ _NOTE = (
     "Accuracy on all classes at the end, mean and standard deviation over seeds where there are several. "
     "Published numbers are for CORe50; where the paper gives only words, so does the table."
 )
+_COMPARED = (
+    ("NR-GD", "PR-GD"),
+    ("NR-RD", "PR-RD"),
+    ("NR-OD", "PR-OD"),
+    ("NR-GD", NO_REPLAY),
+    ("NR-GD", AR1),
+    ("PR-GD", NO_REPLAY),
+    ("PR-GD", AR1),
+    ("PR-OD", "NR-GD"),
+    ("PR-OD", AR1),
+)
+_COMPARED_NOTE = (
+    "Accuracy on all classes at the end, paired over seeds, with Student's 95 % interval. An interval with "
+    "0 in it decides nothing."
+)
 _STREAMS = {"NC": "new classes", "NIC": "new instances and classes"}
 
 
@@ -54,7 +70,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     streams = {name: results.groups(_on_stream(trials, name)) for name in _STREAMS}
     return ExperimentResult(
         [figure for name, groups in streams.items() for figure in _bars(name, groups)],
-        tables=[_table(streams)] if any(streams.values()) else [],
+        tables=[_table(streams), _differences(streams)] if any(streams.values()) else [],
         verdicts=[verdict for name, groups in streams.items() for verdict in _judge(name, groups)],
         runs=[run for groups in streams.values() for run in runs_of(groups)],
         missing=results.missing(trials),
@@ -102,3 +118,19 @@ def _table(streams: Mapping[str, list[Group]]) -> Table:
             row += [ours.get(row[0], MISSING), published[name].get(row[0], (MISSING, MISSING))[0]]
     head = ["mode", *(f"{name}, {source}" for name in streams for source in ("ours", "CORe50"))]
     return Table("Accuracy at the end", head, rows, _NOTE)
+
+
+def _differences(streams: Mapping[str, list[Group]]) -> Table:
+    """Tabulate the differences between modes, paired over seeds."""
+    found = {name: final_accuracies(groups) for name, groups in streams.items()}
+    rows = [
+        [
+            f"{first} minus {second}",
+            *(
+                format_difference(ends.get(first, {}), ends.get(second, {}))
+                for ends in found.values()
+            ),
+        ]
+        for first, second in _COMPARED
+    ]
+    return Table("Differences between modes", ["difference", *streams], rows, _COMPARED_NOTE)

@@ -63,7 +63,7 @@ def run(runner: Runner) -> None:
 
 
 def figure(results: ResultsFolder) -> ExperimentResult:
-    """Draw one curve per method, and tabulate the cost of a task at the start and at the end."""
+    """Draw one curve per method, and tabulate how the cost of a task changes."""
     settings = results.settings(SETTINGS)
     trials = settings.trials
     groups = results.groups(trials)
@@ -90,16 +90,20 @@ def _cost_table(groups: Sequence[Group]) -> Table:
     for group in groups:
         first, last = task_seconds(group)
         ratio = last / first if first and last else None
-        cells = [format_number(value, digits=2) for value in (first, last, ratio)]
         stored = group.mean("bytes")
-        tasks = str(group.runs[0].summary["tasks"])
-        rows.append([group.label, tasks, *cells, MISSING if stored is None else byte_size(stored)])
-    head = [
-        "method", "tasks", "first tasks, s", "last tasks, s", "last over first", "stored at the end",
-    ]  # fmt: skip
+        rows.append(
+            [
+                group.label,
+                str(group.runs[0].summary["tasks"]),
+                format_number(ratio, digits=2),
+                MISSING if stored is None else byte_size(stored),
+            ]
+        )
+    head = ["method", "tasks", "last over first", "stored at the end"]
     note = (
-        "Seconds of training per task: mean over the first tenth of the tasks without the very first, and "
-        "over the last tenth. Runs may have shared a GPU."
+        "Last over first: seconds of training per task in the last tenth of the tasks over those in the "
+        "first tenth, without the very first task. Some runs shared a GPU with others that ended earlier "
+        "or later, so these ratios do not tell how the cost of a method changes."
     )
     return Table("Cost of a task", head, rows, note)
 

@@ -176,7 +176,7 @@ def _long(name: str, method: str, label: str, **settings: Any) -> Trial:
 _GENERATOR = {"buffer_size": 5000, "generator_epochs": 2}
 GNR = {
     SMALL: Trial("gnr-long", "gnr", {"generator_epochs": 1}, plan=_NO_OTHER_TESTS, label="GNR"),
-    PAPER: _long("gnr-long", "gnr", "GNR", **LONG_RATES, **_GENERATOR),
+    PAPER: _long("gnr-long", "gnr", "GNR", **LONG_RATES, **_GENERATOR, replay_mode="nr-gd"),
 }
 AR1_FREE = {
     SMALL: Trial("ar1-free-long", "ar1-free", plan=_NO_OTHER_TESTS, label="AR1*free"),
@@ -185,6 +185,8 @@ AR1_FREE = {
 GNR_POSITIVE = _long(
     "gnr-pr-long", "gnr", "GNR, positive", **LONG_RATES, **_GENERATOR, replay_mode="pr-gd"
 )._replace(max_tasks=200)
+# All that replay, for pairs that differ only in how.
+GNR_BY_MODE: Mapping[str, tuple[Trial, ...]] = {SMALL: (), PAPER: (GNR[PAPER], GNR_POSITIVE)}
 GNR_NONE = _long("gnr-none-long", "gnr", "GNR, no replay", **LONG_RATES, replay_mode="none")
 AR1_STAR_FORMER = _long("ar1-star-long", "ar1-star", "AR1*, former settings", **_AR1)
 BIR = Trial(

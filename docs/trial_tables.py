@@ -33,9 +33,13 @@ _NO_ROWS = ("not measured", "not asked")
 
 @cache
 def _trials() -> Mapping[str, Trial]:
-    """Return all trials of scale `paper` by name."""
-    modules = EXPERIMENTS.values()
-    return {trial.name: trial for module in modules for trial in module.SETTINGS[PAPER].trials}
+    """Return all trials of scale `paper` by name, with the seeds of all experiments that name them."""
+    found: dict[str, Trial] = {}
+    for module in EXPERIMENTS.values():
+        for trial in module.SETTINGS[PAPER].trials:
+            known = found.get(trial.name, trial).seeds
+            found[trial.name] = trial._replace(seeds=tuple(sorted({*known, *trial.seeds})))
+    return found
 
 
 def _trial(name: str) -> Trial:

@@ -15,7 +15,7 @@ from everlearn.core.settings import change_settings, list_settings
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.scales import SCALES
 from everlearn.experiments.framework.shared_trials import NEW_SEEDS, SEEDS, TABLE_TASKS
-from everlearn.experiments.framework.trial import ENVIRONMENTS, PAPER, TOY, Trial
+from everlearn.experiments.framework.trial import PAPER, PRESETS, Trial
 from everlearn.experiments.gnr.modes import final_accuracies
 from everlearn.experiments.gnr.trials import AR1, NC, NIC, NO_REPLAY
 from everlearn.experiments.registry import EXPERIMENTS
@@ -180,7 +180,7 @@ def committed_runs(folder: Path) -> dict[str, Trial]:
 def changed_settings(folder: Path, trial: Trial) -> set[str]:
     """Names of the settings of a run that its trial would set otherwise now."""
     recorded = json.loads((folder / "settings.json").read_text())["settings"]
-    preset = find_preset(trial.base) if trial.base in (TOY, *ENVIRONMENTS) else SCALES[PAPER]
+    preset = find_preset(trial.base) if trial.base in PRESETS else SCALES[PAPER]
     changes = {**preset.settings_of(trial.method), **trial.settings}
     settings = change_settings(find_method(trial.method).settings(), changes, trial.method)
     now = to_json_value(list_settings(settings), "settings")

@@ -17,7 +17,7 @@ from everlearn.experiments.vase.fig5 import (
     accuracies,
 )
 from everlearn.experiments.vase.probe_figures import shares_position
-from everlearn.experiments.vase.scores import count_exact, latents_used, mean_score
+from everlearn.experiments.vase.scores import count_exact, latents_used, scores_by_seed
 from everlearn.experiments.vase.trials import (
     ABLATIONS,
     CCI_VAE,
@@ -36,6 +36,10 @@ def group_of(committed, sequence, ablation: str, seeds: tuple[int, ...] = (0, 1,
     (group,) = committed.groups([sequence[PAPER].ablation(ablation, seeds=seeds)])
     assert len(group.runs) == len(seeds)
     return group
+
+
+def mean_score(group: Group, name: str) -> float:
+    return float(np.mean([*scores_by_seed(group, name).values()]))
 
 
 @pytest.fixture(scope="module")

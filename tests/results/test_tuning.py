@@ -8,7 +8,7 @@ import pytest
 
 from everlearn.experiments.framework.grids import GRIDS, TRIALS
 from everlearn.experiments.framework.results_folder import ResultsFolder
-from everlearn.experiments.framework.tuning import choose, chosen_settings, scores
+from everlearn.experiments.framework.tuning import choose, scores
 from everlearn.methods import METHODS
 from everlearn.methods.tuned import TUNED_KEPT
 
@@ -27,7 +27,7 @@ def test_every_method_had_as_many_trials(trials, method):
 
 @pytest.mark.parametrize("method", GRIDS)
 def test_the_preset_has_the_settings_that_the_trials_choose(trials, method):
-    chosen = chosen_settings(trials, method)
+    chosen = choose(scores(trials, method)).trial.settings
     varied = {name: chosen[name] for name in GRIDS[method].choices}
     preset = METHODS[method].settings_for("gpu", "paper")
     assert {name: preset.get(name) for name in varied} == varied

@@ -9,7 +9,7 @@ import pytest
 from everlearn.runs.agreement import compare_rows
 
 Rows = list[Any]
-OPEN_SET = {
+OPEN_SET: dict[str, Any] = {
     "kind": "open-set",
     "learned": 0,
     "step": 0,
@@ -152,6 +152,16 @@ def test_novelty_scores_are_compared_by_the_area_under_their_curve() -> None:
     assert compare_rows(recorded, [*run_rows(900), wrong]).verdict == "differs"
     rescaled = {**OPEN_SET, "known": [0.05] * 60 + [0.45] * 40, "unknown": [0.1] * 30 + [0.5] * 70}
     assert compare_rows(recorded, [*run_rows(900), rescaled]).verdict == "within noise"
+
+
+@pytest.mark.parametrize("name", ["known", "unknown"])
+def test_another_number_of_images_in_an_open_set_row_differs(name: str) -> None:
+    doubled = {**OPEN_SET, name: OPEN_SET[name] * 2}
+    if name == "known":
+        doubled["correct"] = OPEN_SET["correct"] * 2
+    found = compare_rows([*run_rows(900), OPEN_SET], [*run_rows(900), doubled])
+    assert found.verdict == "differs"
+    assert found.detail.endswith(f"{name} images is 100, repeated 200")
 
 
 def test_kinds_that_are_not_compared_are_named() -> None:

@@ -591,12 +591,3 @@ def describe_methods(pages: str) -> str:
             lines.append(f"| {group} | [{name}]({pages}/{name}.md) | {text} |")
             group = ""  # only beside its first method
     return "\n".join(lines).replace("|  |", "| |")
-
-
-def list_methods(pages: str) -> str:
-    """Return a Markdown table with one line per group of methods, each linked to its page."""
-    lines = ["| group | methods |", "|---|---|"]
-    for group, names in group_methods().items():
-        links = ", ".join(f"[{name}]({pages}/{name}.md)" for name in names)
-        lines.append(f"| {group} | {links} |")
-    return "\n".join(lines)

@@ -11,6 +11,7 @@ import numpy as np
 from everlearn.core.jsonl import encode_row
 from everlearn.rows import Row
 from everlearn.runs.evaluations import (
+    NOVELTY,
     RowKey,
     describe_key,
     index_rows,
@@ -21,7 +22,8 @@ from everlearn.runs.outliers import find_outlier
 
 Verdict = Literal["same bits", "within noise", "differs", "not compared", "cannot run"]
 _VARIABLE = ("seconds", "evaluation_seconds", "host_memory", "memory", "peak_memory")
-_EXACT = ("step", "images", "total", "seen_total")  # noise changes none of them
+# Noise changes none of them.
+_EXACT = ("step", "images", "total", "seen_total", *(f"{name} images" for name in NOVELTY))
 # Where committed runs differ in the seed alone, one error is hardly ever three times the other.
 _MAX_ERROR_RATIO = 4.0
 
@@ -75,9 +77,16 @@ def _is_compared(row: Mapping[str, Any]) -> bool:
 
 
 def _plain(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return rows as they are read from a file, without what varies."""
+    """Return rows as they are read from a file, without what varies, with numbers of images."""
     plain = [json.loads(encode_row(row)) for row in rows]
-    return [{key: row[key] for key in row if key not in _VARIABLE} for row in plain]
+    return [
+        {**_count_images(row), **{k: row[k] for k in row if k not in _VARIABLE}} for row in plain
+    ]
+
+
+def _count_images(row: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of images of an open-set row, which has a number for each image."""
+    return {f"{name} images": len(row[name]) for name in NOVELTY if name in row}
 
 
 def _first_missing(old: Rows, new: Rows) -> str:

@@ -15,6 +15,7 @@ RowKey = tuple[tuple[str, str], ...]
 _IDENTITY = ("kind", "learned", "tested", "split", "mode", "factors", "classes")
 _DURING_TASKS = ("probe", "codes")  # kinds of rows that a step identifies
 _COUNTS = (("correct", "total"), ("seen_correct", "seen_total"), ("answered", "total"))
+NOVELTY = ("known", "unknown")  # scores of each image in an open-set row
 _PHRASES = {"tested": "tested on task", "step": "at step", "row": "number"}
 
 

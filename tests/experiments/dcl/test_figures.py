@@ -172,6 +172,14 @@ def test_table1_compares_each_score_with_its_published_value(write_run, write_se
     assert ["100, standard, grid", "0.98", "0.5000", "0.9840"] in table.rows
 
 
+def test_table1_decides_no_more_than_its_images_can_tell(write_seeds, tmp_path):
+    few = [{**row, "correct": 20, "total": 20} for row in one_shot_rows({("standard", 10): 1.0})]
+    write_seeds(trials_of(table1_one_shot)["dcl"], [*end(0.9), *few])
+    verdict = draw(table1_one_shot, tmp_path).verdicts[0]
+    # 60 of 60 images: Wilson's lower end is 1 / (1 + 1.96**2 / 60), more than 0.01 below the published 1.00
+    assert (verdict.ours, verdict.verdict) == ("1.0000 (0.9398 to 1.0000)", "undecided")
+
+
 def test_table1_averages_scores_after_200_tasks_over_seeds(write_run, tmp_path):
     trial = trials_of(table1_one_shot)["dcl-plus"]
     for seed, accuracy in zip(trial.seeds, (0.979, 0.98, 0.981), strict=True):

@@ -55,6 +55,12 @@ def test_findings_state_the_numbers_of_the_rows(lead):
     assert "know only the last task: 0.990 on task 500" in regularisation.text
 
 
+@pytest.mark.parametrize(("last", "shown"), [(99, "99.96 %"), (100, "100.0 %")])
+def test_only_all_images_are_a_hundred_percent(lead, last, shown):
+    (finding,) = lead(dcl_plus=rows_after(500, *[100] * 24, last)).findings
+    assert f"{shown} of the test images" in finding.text
+
+
 def test_methods_without_rows_have_no_finding(lead):
     (finding,) = lead(dcl_plus=rows_after(500, 100)).findings
     assert finding.number == "1.000"

@@ -82,6 +82,21 @@ def test_a_finished_run_without_tests_makes_no_group(found, write_run):
     assert found.groups([A]) == []
 
 
+def test_a_run_cut_after_some_tasks_has_their_costs_and_no_bytes(found, write_run):
+    def spent(learned: int) -> dict[str, Any]:
+        return {
+            "kind": "task", "learned": learned, "step": learned, "images": 100, "seconds": 2.0,
+            "evaluation_seconds": 0.25, "loss": 0.1, "peak_memory": 2, "bytes": {"net": 8},
+            "parameters": 1,
+        }  # fmt: skip
+
+    write_run(A, [result_row(0), spent(0), result_row(1), result_row(1, tested=1), spent(1)])
+    ((whole,), (cut,)) = (found.groups([A])[0].runs, found.groups([A], 1)[0].runs)
+    assert (whole.summary["tasks"], cut.summary["tasks"]) == (2, 1)
+    assert (whole.summary["seconds"], cut.summary["seconds"]) == (4.0, 2.0)
+    assert (whole.summary["bytes"], cut.summary["bytes"]) == (8, None)
+
+
 def test_a_longer_run_that_was_not_tested_by_then_does_not_count(found, write_run):
     write_run(B, [result_row(199)], seed=1)
     write_run(B, [result_row(499)], seed=0)  # joint training is tested at its end alone

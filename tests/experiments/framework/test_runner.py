@@ -181,6 +181,11 @@ def test_every_seed_learns_its_own_stream(finished):
     assert ResultsFolder(finished, "paper").missing([TRIAL]) == []
 
 
+def test_a_trial_has_the_stream_of_its_first_seed_by_default(tmp_path):
+    runner = make_runner(tmp_path)
+    assert runner.stream(OTHER) == runner.stream(OTHER, 1) != runner.stream(OTHER, 0)
+
+
 def test_a_small_scale_runs_the_first_seed_alone(tmp_path):
     make_runner(tmp_path).run_trials([TRIAL])
     assert [path.name for path in tmp_path.iterdir()] == ["plain-seed0"]

@@ -19,7 +19,7 @@ from everlearn.experiments.framework.pages import read_scale, write_scale
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import EXTRACTOR
-from everlearn.experiments.framework.tuning import Score, choose, chosen_settings, scores
+from everlearn.experiments.framework.tuning import Score, choose, scores
 from everlearn.methods import find_method
 
 TRIAL = tuning_trials("er", "small")[0]
@@ -86,13 +86,9 @@ def test_the_bound_of_learning_is_that_of_all_tables():
     assert choose([Score(TRIAL, 0.4, 0.95), rounded]) is rounded
 
 
-def test_without_trials_nothing_is_chosen(tmp_path: Path):
+def test_without_trials_nothing_is_chosen():
     with pytest.raises(ValueError, match="there are no finished trials to choose from"):
         choose([])
-    with pytest.raises(
-        ValueError, match="has no finished trials of er; run everlearn tune er --scale"
-    ):
-        chosen_settings(ResultsFolder(tmp_path, "small"), "er")
 
 
 def test_a_trial_without_learning_accuracy_is_refused(write_run, tmp_path: Path):

@@ -21,7 +21,7 @@ from everlearn.experiments.framework.trial import (
     EXTRACTOR,
     IDSPRITES,
     LATENTS,
-    TOY,
+    PRESETS,
     Settings,
     Trial,
     at_scale,
@@ -143,8 +143,7 @@ class Runner:
 
     def preset_of(self, trial: Trial) -> Preset:
         """Return the preset that provides the defaults of a trial."""
-        has_preset = trial.base in (TOY, *ENVIRONMENTS)
-        return find_preset(trial.base) if has_preset else self.preset
+        return find_preset(trial.base) if trial.base in PRESETS else self.preset
 
     def stream(self, trial: Trial, seed: int | None = None) -> TaskStream:
         """Return the stream that a trial learns with a seed, by default its first."""
@@ -165,13 +164,13 @@ class Runner:
             self.latents()
             data = self.folder / extractor.DATA
             return ArrayStream(extractor.NAME, data=data, val_share=0, **changes)
-        if base == TOY:
-            return find_preset(TOY).stream.with_changes(**changes)
         if base in ENVIRONMENTS:
             environments = find_preset(base).stream.with_changes(data=self.data, **changes)
             return limit_environments(environments, self.scale)
+        if base in PRESETS:
+            return find_preset(base).stream.with_changes(**changes)
         if base:
-            known = ", ".join((LATENTS, IDSPRITES, TOY, *ENVIRONMENTS))
+            known = ", ".join((LATENTS, IDSPRITES, *PRESETS))
             raise ValueError(f"unknown base {base!r} of a trial; known: {known}")
         return self.base.with_changes(**changes)
 

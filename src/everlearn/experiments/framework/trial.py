@@ -21,6 +21,8 @@ SMALL_ENVIRONMENTS = "environments"
 SPRITE_ENVIRONMENTS = "vase-sprites"
 DATA_ENVIRONMENTS = ("vase-a", "vase-b")  # need MNIST and Fashion-MNIST
 ENVIRONMENTS = (SMALL_ENVIRONMENTS, SPRITE_ENVIRONMENTS, *DATA_ENVIRONMENTS)
+# Presets that a trial may learn.
+PRESETS = (TOY, *ENVIRONMENTS)
 # Placeholder in the settings of a trial for the file of the extractor.
 EXTRACTOR = "extractor"
 ONE_SEED = (0,)
@@ -38,8 +40,8 @@ class Trial(NamedTuple):
         seeds: seeds of its runs at scale `paper`; at smaller scales only the first one is run.
         tasks_by_seed: learn at most so many tasks with these seeds.
         label: name in figures; by default the name of the trial.
-        base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or a preset, TOY or one of
-            ENVIRONMENTS, which then also provides the default plan and settings.
+        base: stream to learn: empty for that of the scale, LATENTS, IDSPRITES, or one of PRESETS, which
+            then also provides the default plan and settings.
     """
 
     name: str

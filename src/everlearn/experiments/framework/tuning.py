@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from everlearn.experiments.framework.grids import GRIDS, tuning_trials
 from everlearn.experiments.framework.results_folder import ResultsFolder
@@ -56,17 +56,6 @@ def choose(candidates: Iterable[Score]) -> Score:
     if not ranked:
         raise ValueError("there are no finished trials to choose from; run everlearn tune METHOD")
     return max(ranked, key=lambda score: score.rank)
-
-
-def chosen_settings(results: ResultsFolder, method: str) -> dict[str, Any]:
-    """Return the settings that the trials of a method choose."""
-    found = scores(results, method)
-    if not found:
-        raise ValueError(
-            f"{results.folder} has no finished trials of {method}; run everlearn tune {method} --scale "
-            f"{results.scale} --out {results.folder}"
-        )
-    return dict(choose(found).trial.settings)
 
 
 def is_tuning_folder(folder: Path, scale: str) -> bool:

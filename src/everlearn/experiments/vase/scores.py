@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from everlearn.experiments.framework.groups import format_mean_std
-from everlearn.metrics import NotMeasuredError, mean_or_none
+from everlearn.metrics import NotMeasuredError
 from everlearn.metrics.codes import (
     CodeProbes,
     accuracy_change,
@@ -77,11 +77,6 @@ def scores_by_seed(group: Group, name: str) -> dict[int, float]:
     """Return one score of every seed that measured it."""
     values = {run.seed: getattr(score(run), name) for run in group.runs}
     return {seed: value for seed, value in values.items() if np.isfinite(value)}
-
-
-def mean_score(group: Group, name: str) -> float | None:
-    """Return one score, mean over seeds; None where it was not measured."""
-    return mean_or_none(scores_by_seed(group, name).values())
 
 
 def score_cell(group: Group, name: str, digits: int = 1) -> str:

@@ -14,12 +14,17 @@ from committed import Committed
 from sentences import NOT_RESULTS, SENTENCES
 
 ROOT = Path(__file__).parents[1]
+# Pages with no number but those of rows, and those listed as no result.
 PAGES = ("README.md", "docs/results.md")
-TABLE_PAGES = [
-    *sorted((ROOT / "docs/methods").glob("*.md")),
-    ROOT / "docs/reference/experiments.md",
-    ROOT / "docs/decisions/0010-fitting.md",
-]
+# All but those of the report, which `everlearn report` writes.
+ALL_PAGES = (
+    "README.md",
+    *(
+        str(page.relative_to(ROOT))
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if page.parent.name != "report"
+    ),
+)
 _GAP = r"([-+−]?\d[\d,]*(?:\.\d+)?)"
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`]+`", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<=\])\([^)]*\)")
@@ -87,10 +92,9 @@ def _blank(match: re.Match[str]) -> str:
 
 if __name__ == "__main__":
     rows = Committed(ROOT / "results")
-    for page in PAGES:
+    for page in ALL_PAGES:
         path = ROOT / page
         path.write_text(update(page, path.read_text(), rows))
-        for line in unexplained(page, path.read_text()):
+    for page in PAGES:
+        for line in unexplained(page, (ROOT / page).read_text()):
             print(f"{page}: no rows are named for: {line}")
-    for path in TABLE_PAGES:
-        path.write_text(blocks.fill(path.read_text(), rows))

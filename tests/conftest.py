@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 # Nets here are so small that threads wait for one another longer than they work.
@@ -19,6 +22,7 @@ from hypothesis import settings
 from everlearn.cli import run
 from everlearn.stream.datasets.files import data_folder
 
+_DOCS = Path(__file__).parents[1] / "docs"
 settings.register_profile("everlearn", deadline=None, derandomize=True)
 settings.load_profile("everlearn")
 
@@ -37,6 +41,15 @@ def call(*arguments: object) -> Result:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = run([str(argument) for argument in arguments])
     return Result(code, out.getvalue(), errors.getvalue())
+
+
+def import_script(name: str) -> ModuleType:
+    """Return a script of the folder docs as a module."""
+    sys.path.insert(0, str(_DOCS))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(_DOCS))
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,8 @@ from everlearn.methods import METHODS, build
 from everlearn.methods.registry import describe_methods, group_methods
 from everlearn.runs.presets import PRESETS
 from everlearn.stream import Gaussians
+
+from ..conftest import import_script
 
 ROOT = Path(__file__).parents[2]
 ALL_PRESETS = {**PRESETS, **{f"scale {name}": scale for name, scale in SCALES.items()}}
@@ -80,8 +81,9 @@ def test_an_old_name_is_refused_with_the_new_one() -> None:
         build("er", Gaussians(), "cpu", **TOY, memory=5)
 
 
-def test_pages_list_and_count_the_methods_as_the_records_do() -> None:
-    tables = runpy.run_path(str(ROOT / "docs/tables.py"))
-    assert any("<!-- methods -->" in page.read_text() for page in tables["PAGES"])
-    for page in tables["PAGES"]:
-        assert page.read_text() == tables["update"](page), "run python docs/tables.py"
+def test_pages_list_methods_and_rows_as_the_code_has_them() -> None:
+    blocks = import_script("blocks")
+    for page in ("methods", "evaluation"):
+        text = (ROOT / f"docs/reference/{page}.md").read_text()
+        assert "<!-- end of" in text
+        assert blocks.fill(text, None, blocks.FROM_CODE) == text, "run python docs/published.py"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +11,8 @@ import pytest
 from everlearn.experiments.framework.pages import draw_experiments, read_scale
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.report.experiment import ExperimentResult
+
+from ..conftest import import_script
 
 ROOT = Path(__file__).parents[2]
 ROWS = ROOT / "results" / "paper"
@@ -43,15 +43,6 @@ def published() -> ModuleType:
 def tables() -> ModuleType:
     """The module docs/blocks.py."""
     return import_script("blocks")
-
-
-def import_script(name: str) -> ModuleType:
-    """Return a script of the folder docs as a module."""
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        return import_module(name)
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
 
 
 @pytest.fixture(scope="session")

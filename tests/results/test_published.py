@@ -20,19 +20,21 @@ from everlearn.experiments.framework.pages import (
 from everlearn.experiments.framework.results_folder import ResultsFolder
 from everlearn.report import LoadedRun
 
+from ..conftest import import_script
+
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/results.md")
+PUBLISHED = import_script("published")
 REDRAW = "run everlearn report results/paper --out docs/report"
 FIRST_REPORTED_SEED = 10  # smaller ones were looked at during development
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PUBLISHED.ALL_PAGES)
 def test_a_page_has_the_numbers_of_the_rows(published: ModuleType, rows: Any, page: str) -> None:
     text = (ROOT / page).read_text()
     assert published.update(page, text, rows) == text, "run python docs/published.py"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PUBLISHED.PAGES)
 def test_every_number_of_a_page_is_a_result_with_rows_or_listed_as_none(
     published: ModuleType, page: str
 ) -> None:

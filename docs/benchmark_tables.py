@@ -57,7 +57,7 @@ def avalanche_ar1(rows: Committed) -> str:
         if any(name in row for name in columns):
             strength = f", strength {row['strength']:g}" if "strength" in row else ""
             cells = [f"{row[name]:.0e}" if name in row else "" for name in columns]
-            lines.append([row["what"].replace("*", r"\*") + strength, *cells])
+            lines.append([row["what"] + strength, *cells])
     head = ["", "outputs", "gradients", "running statistics", "consolidated rows", "upper half"]
     return table(head, *lines)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import benchmark_tables
 import result_tables
+import speed_tables
 import trial_tables
 from committed import Committed
 
@@ -49,9 +50,9 @@ BLOCKS: dict[str, Write] = {
     "tuning": _without_words(result_tables.tuning),
     "edges": _without_words(result_tables.edges),
     "comparison": _without_words(result_tables.comparison),
-    "learning": _without_words(result_tables.learning),
-    "costs": _without_words(result_tables.costs),
-    "rendering": _without_words(result_tables.rendering),
+    "learning": _without_words(speed_tables.learning),
+    "costs": _without_words(speed_tables.costs),
+    "rendering": _without_words(speed_tables.rendering),
     "toy": trial_tables.toy,
     "paper": trial_tables.paper,
     "new-shapes": trial_tables.new_shapes,

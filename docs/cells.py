@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from everlearn.report import Table
 
+_CODE_OR_ASTERISK = re.compile(r"`[^`]*`|\*")
+
 
 def table(head: Sequence[str], *rows: Sequence[str]) -> str:
-    """Return a Markdown table."""
-    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in (head, *rows)]
+    """Return a Markdown table; asterisks outside code are not emphasis."""
+    shown = [[_escape(cell) for cell in row] for row in (head, *rows)]
+    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in shown]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+
+
+def _escape(cell: str) -> str:
+    return _CODE_OR_ASTERISK.sub(lambda found: r"\*" if found[0] == "*" else found[0], cell)
 
 
 def by_method(found: Table) -> dict[str, dict[str, str]]:
@@ -29,10 +37,6 @@ def join(values: Iterable[float], digits: int = 4, exact: bool = False) -> str:
     """Join numbers with slashes; `exact` writes a complete success as 1.00."""
     texts = ("1.00" if exact and value == 1 else f"{value:.{digits}f}" for value in values)
     return " / ".join(texts)
-
-
-def with_digits(digits: int) -> Callable[[float | None], str]:
-    return lambda value: f"{value:.{digits}f}"
 
 
 def rounded(values: Iterable[float], places: int) -> str:

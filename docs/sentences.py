@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from committed import Committed
-from result_tables import EDGES, TIMED_DCL_PLUS
+from result_tables import EDGES
+from speed_tables import TIMED_DCL_PLUS
 
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.framework.grids import TASKS as TUNING_TASKS

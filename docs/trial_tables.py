@@ -90,7 +90,7 @@ def _paper_line(group: Group, longest: Group) -> list[str]:
     (cells,) = by_method(summary_table([group])).values()
     whole = accuracy_after(longest, _ALL_TASKS)
     return [
-        group.label.replace("*", r"\*"),
+        group.label,
         ", ".join(map(str, group.seeds)),
         *(cells.get(f"after {tasks} tasks", numbers.MISSING) for tasks in _MILESTONES),
         cells["interval"] if len(group.runs) >= MIN_SEEDS else numbers.MISSING,
@@ -144,10 +144,7 @@ def findings(rows: Committed, names: Sequence[str]) -> str:
         name: [v for v in verdicts if v.ours not in _NO_ROWS] for name, verdicts in results.items()
     }
     lines = [
-        [
-            f"`{name}`" if number == 0 else "",
-            *(cell.replace("*", r"\*") for cell in _finding(verdict)),
-        ]
+        [f"`{name}`" if number == 0 else "", *_finding(verdict)]
         for name, verdicts in measured.items()
         for number, verdict in enumerate(verdicts)
     ]
@@ -170,8 +167,7 @@ def report(rows: Committed, names: Sequence[str]) -> str:
     if title not in found:
         raise ValueError(f"{experiment} has no table {title!r}; tables: {', '.join(found)}")
     shown = found[title]
-    lines = [[cell.replace("*", r"\*") for cell in row] for row in shown.rows]
-    return f"{table(list(shown.head), *lines)}\n\n{shown.note}"
+    return f"{table(shown.head, *shown.rows)}\n\n{shown.note}"
 
 
 def _seeds(group: Group, name: str) -> str:

@@ -117,14 +117,14 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     main = results.groups(settings.trials[:_MAIN], TABLE_TASKS)
     groups = [*main, *results.groups(settings.trials[_MAIN:])]
     found = {group.method: values_after(group, tasks) for group in main}
-    dark = found.get("der++", {})
+    der = found.get("der++", {})
     verdicts = [
         judge_statement(
             f"After {tasks} tasks DER++ is above replay",
             format_values({group.label: accuracy_after(group, tasks) for group in main}),
-            [lead_over(dark, found.get("er", {}))],
+            [lead_over(der, found.get("er", {}))],
         ),
-        compare_number(f"Accuracy of DER++ after {tasks} tasks", 0.4, dark, digits=1),
+        compare_number(f"Accuracy of DER++ after {tasks} tasks", 0.4, der, digits=1),
     ]
     return ExperimentResult(
         accuracy_figures(main, "figA2", "Accuracy on all tasks so far."),

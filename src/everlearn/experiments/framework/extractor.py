@@ -43,12 +43,12 @@ def ensure_latents(folder: Path, device: str) -> Path:
     def make(path: Path) -> None:
         assert isinstance(STREAM, Stream)
         weights = ensure_extractor(folder, device)
-        loaded, sights = load_extractor(weights), latents.list_images(STREAM)
-        table = np.empty((len(sights.labels), *loaded.net.latent_shape), np.float16)
-        for _ in latents.compute_latents(loaded.net.lower, sights.splits, table, _CHUNK, device):
+        loaded, listed = load_extractor(weights), latents.list_images(STREAM)
+        table = np.empty((len(listed.labels), *loaded.net.latent_shape), np.float16)
+        for _ in latents.compute_latents(loaded.net.lower, listed.splits, table, _CHUNK, device):
             pass
         latents.save_latents(
-            path, table, sights, latents.describe_source(STREAM, weights, loaded, device)
+            path, table, listed, latents.describe_source(STREAM, weights, loaded, device)
         )
 
     return _ensure_file(folder / DATA / f"{NAME}.npz", make)

@@ -13,7 +13,15 @@ from everlearn.experiments.framework.results_folder import ResultsFolder, runs_o
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import unpublished
 from everlearn.experiments.gnr.modes import FINAL, describe_mean_shift, style_by_mode
-from everlearn.experiments.gnr.trials import LABELS, MODES, NC, RATE_MODES, RATES, once, with_rate
+from everlearn.experiments.gnr.trials import (
+    LABELS,
+    MODES,
+    NC,
+    RATE_MODES,
+    RATES,
+    with_one_seed,
+    with_rate,
+)
 from everlearn.report import Group, LoadedRun, Table
 from everlearn.report.charts.accuracy_lines import Line
 from everlearn.report.experiment import ExperimentResult
@@ -37,7 +45,7 @@ def _sweep(scale: str) -> list[Trial]:
         trial
         for mode in RATE_MODES[scale]
         for trial in (
-            once(NC[scale].trial(mode)),
+            with_one_seed(NC[scale].trial(mode)),
             *(with_rate(scale, mode, learning_rate) for learning_rate in RATES[scale]),
         )
     ]
@@ -69,7 +77,9 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     lines = [line for group in groups for line in _lines(group)]
     caption = "Norm of the weights of new classes over that of old classes, after each experience."
     sweep = [
-        (trial, group) for trial in _by_rate(trials) for group in results.groups([once(trial)])
+        (trial, group)
+        for trial in _by_rate(trials)
+        for group in results.groups([with_one_seed(trial)])
     ]
     runs = runs_of(results.groups(trials))
     return ExperimentResult(

@@ -16,8 +16,8 @@ from everlearn.experiments.gnr.trials import (
     FRACTIONS,
     LABELS,
     NC,
-    once,
     with_fraction,
+    with_one_seed,
 )
 from everlearn.metrics import all_classes
 from everlearn.report import Group
@@ -41,7 +41,7 @@ def _trials(scale: str) -> tuple[Trial, ...]:
         for mode in FRACTION_MODES[scale]
         for fraction in FRACTIONS[scale]
     ]
-    return (once(NC[scale].trial("none")), *sweep)
+    return (with_one_seed(NC[scale].trial("none")), *sweep)
 
 
 SETTINGS = {scale: Settings(_trials(scale)) for scale in (SMALL, PAPER)}

@@ -129,7 +129,7 @@ NIC = {
 }  # fmt: skip
 
 
-def once(trial: Trial) -> Trial:
+def with_one_seed(trial: Trial) -> Trial:
     """Return the trial with its first seed only."""
     return trial._replace(seeds=ONE_SEED)
 
@@ -160,7 +160,7 @@ def with_beta(scale: str, mode: str, beta: str) -> Trial:
 
 def _variant(scale: str, mode: str, name: str, label: str, changes: Mapping[str, Any]) -> Trial:
     """Return a variant with one seed and other settings, on NC."""
-    trial = once(NC[scale].trial(mode))
+    trial = with_one_seed(NC[scale].trial(mode))
     settings = {**trial.settings, **changes}
     return trial._replace(name=f"gnr-{name}", settings=settings, label=f"{trial.label}, {label}")
 

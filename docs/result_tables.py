@@ -93,11 +93,12 @@ def tuning(rows: Committed) -> str:
 def edges(rows: Committed) -> str:
     """Return the table of one-shot accuracies by the edges of training and test images."""
     found = rows.only("edges", EDGES, "trained_on", "edges", "factors")
+    names = ("correct", "ceiling", "true_map_fitted")
     lines = [
-        [*key, *(f"{row[name] / row['total']:.3f}" for name in ("correct", "ceiling"))]
-        for key, row in found.items()
+        [*key, *(f"{row[name] / row['total']:.3f}" for name in names)] for key, row in found.items()
     ]
-    return table(["trained on", "tested on", "poses", "accuracy", "ceiling"], *lines)
+    head = ("trained on", "tested on", "poses", "accuracy", "true map", "true map, fitted")
+    return table(head, *lines)
 
 
 def comparison(rows: Committed) -> str:

@@ -290,6 +290,7 @@ class OneShotCeilingRow(TypedDict):
     """Classification as of a one-shot row, of images in canonical pose by their true maps."""
 
     kind: Literal["one-shot-ceiling"]
+    seed: Seed
     size: Annotated[int, "side of the images, in pixels"]
     mode: Annotated[
         str, "standard (among the new classes) or generalised (also among those of the stream)"
@@ -304,6 +305,7 @@ class OpenSetCeilingRow(TypedDict):
     """Novelty scores as of an open-set row, of images in canonical pose by their true maps."""
 
     kind: Literal["open-set-ceiling"]
+    seed: Seed
     size: Annotated[int, "side of the images, in pixels"]
     known: Annotated[list[float], "scores of images of known classes"]
     unknown: Annotated[list[float], "scores of images of unknown classes"]

@@ -16,6 +16,7 @@ import pytest
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.dcl import fig4_replay
 from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.experiments.framework.shared_trials import SEEDS
 from everlearn.experiments.framework.trial import SMALL
 
 from ..conftest import data_file
@@ -55,6 +56,21 @@ def test_every_experiment_has_a_section_with_a_figure_or_table(reproduced):
     assert list(found) == list(EXPERIMENTS)
     for name, body in found.items():
         assert "<figure" in body or "<table" in body, name
+
+
+def test_notes_say_nothing_of_the_runs_of_scale_paper(reproduced):
+    page = page_of(reproduced / "report")
+    for text in ("older code", "shared the GPU", "shared one GPU", "nothing but background"):
+        assert text not in page
+
+
+@pytest.mark.parametrize("name", ["dcl-ablations-ceiling", "paper-exact-ceiling", "separability"])
+def test_a_measurement_of_a_stream_names_its_seed(reproduced, name):
+    path = reproduced / "parts" / f"{name}.jsonl"
+    origin, *rows = map(json.loads, path.read_text().splitlines())
+    seeds = origin["settings"].get("seeds", [origin["settings"].get("seed")])
+    assert seeds == [SEEDS[0]]
+    assert {row.get("seed", SEEDS[0]) for row in rows} == set(seeds)
 
 
 def test_every_section_has_the_command_that_reproduces_it(reproduced):

@@ -123,6 +123,7 @@ def one_shot_ceiling(
     return [
         {
             "kind": "one-shot-ceiling",
+            "seed": stream.seed,
             "size": stream.canvas.size,
             "factors": factors,
             "classes": classes,

@@ -84,8 +84,13 @@ def open_set_ceiling(
     images_per_class = max(1, max_images // len(chosen))
     known, _ = _match(search, known_queries(stream, chosen, images_per_class, device))
     unknown, _ = _match(search, query_batches(new, len(chosen), len(known), device))
-    size = stream.canvas.size
-    return {"kind": "open-set-ceiling", "size": size, "known": known, "unknown": unknown}
+    return {
+        "kind": "open-set-ceiling",
+        "seed": stream.seed,
+        "size": stream.canvas.size,
+        "known": known,
+        "unknown": unknown,
+    }
 
 
 def known_queries(

@@ -99,7 +99,7 @@ def test_fig4_ignores_a_temporary_decline(write_run, tmp_path):
     write_run(trials["er-5k"], temporary, seed)
     write_run(trials["er-20k"], declining(None), seed)
     verdict = draw(fig4_replay, tmp_path).verdicts[0]
-    assert verdict.ours == "ER, 5,000: 40; ER, 20,000: 201"
+    assert verdict.ours == "ER, 5,000: 40; ER, 20,000: > 200"
     assert verdict.verdict == "undecided"
     assert verdict.why.endswith("1 seed, too few to decide")
 
@@ -145,12 +145,12 @@ def one_shot_rows(counts: dict[tuple[str, int], float], learned: int = 199) -> R
 
 
 OURS = {
-    ("standard", 10): 0.99,
+    ("standard", 10): 0.8,
     ("standard", 100): 0.984,
-    ("standard", 1000): 0.96,
+    ("standard", 1000): 0.95,
     ("generalised", 10): 0.96,
-    ("generalised", 100): 0.96,
-    ("generalised", 1000): 0.92,
+    ("generalised", 100): 1.0,
+    ("generalised", 1000): 0.9,
 }
 
 
@@ -159,8 +159,9 @@ def test_table1_compares_each_score_with_its_published_value(write_run, write_se
     write_seeds(trials["dcl"], [*end(0.9), *one_shot_rows(OURS)])
     half = [*end(0.9), *one_shot_rows(dict.fromkeys(OURS, 0.5))]
     write_run(trials["dcl-plus"], half, trials["dcl-plus"].seeds[0])
-    # published: 1.00, 0.98, 0.95; 0.96, 0.95, 0.93
-    expected = ["worse", "equal", "better", "equal", "better", "worse"]
+    # published: 1.00, 0.98, 0.95; 0.96, 0.95, 0.93. Wilson's intervals of 30, 300 and 3,000 shapes: 0.63 to
+    # 0.91, 0.962 to 0.993, 0.942 to 0.957; 0.80 to 0.99, 0.987 to 1, 0.889 to 0.910.
+    expected = ["worse", "undecided", "equal", "undecided", "better", "worse"]
     result = draw(table1_one_shot, tmp_path)
     assert [verdict.verdict for verdict in result.verdicts] == [*expected, *["undecided"] * 6]
     assert [verdict.statement.split(":")[0] for verdict in result.verdicts] == [
@@ -172,33 +173,33 @@ def test_table1_compares_each_score_with_its_published_value(write_run, write_se
     assert ["100, standard, grid", "0.98", "0.5000", "0.9840"] in table.rows
 
 
-def test_table1_decides_no_more_than_its_images_can_tell(write_seeds, tmp_path):
-    few = [{**row, "correct": 20, "total": 20} for row in one_shot_rows({("standard", 10): 1.0})]
-    write_seeds(trials_of(table1_one_shot)["dcl"], [*end(0.9), *few])
+def test_table1_decides_no_more_than_its_shapes_can_tell(write_seeds, tmp_path):
+    perfect = one_shot_rows({("standard", 10): 1.0})
+    write_seeds(trials_of(table1_one_shot)["dcl"], [*end(0.9), *perfect])
     verdict = draw(table1_one_shot, tmp_path).verdicts[0]
-    # 60 of 60 images: Wilson's lower end is 1 / (1 + 1.96**2 / 60), more than 0.01 below the published 1.00
-    assert (verdict.ours, verdict.verdict) == ("1.0000 (0.9398 to 1.0000)", "undecided")
+    # 30 of 30 shapes: Wilson's lower end is 1 / (1 + 1.96**2 / 30), however many images each has
+    assert (verdict.ours, verdict.verdict) == ("1.0000 (0.8865 to 1.0000)", "undecided")
 
 
 def test_table1_averages_scores_after_200_tasks_over_seeds(write_run, tmp_path):
     trial = trials_of(table1_one_shot)["dcl-plus"]
-    for seed, accuracy in zip(trial.seeds, (0.979, 0.98, 0.981), strict=True):
+    for seed, accuracy in zip(trial.seeds, (0.97, 0.98, 0.99), strict=True):
         early, late = (
             one_shot_rows({("standard", 100): accuracy}),
             one_shot_rows({("standard", 100): 0.5}, 499),
         )
         write_run(trial, [*end(0.9), *early, *late], seed)
     verdict = draw(table1_one_shot, tmp_path).verdicts[7]
-    # Student's interval: 4.3027 * 0.001 / sqrt(3) = 0.0025
-    assert verdict.ours == "0.9800 (0.9775 to 0.9825)"
-    assert verdict.verdict == "equal"
+    # Student's interval: 4.3027 * 0.01 / sqrt(3) = 0.0248, wider than Wilson's of 300 shapes
+    assert verdict.ours == "0.9800 (0.9552 to 1.0000)"
+    assert verdict.verdict == "undecided"
 
 
 def test_table1_does_not_compare_unmeasured_scores(write_seeds, tmp_path):
     write_seeds(
         trials_of(table1_one_shot)["dcl"], [*end(0.9), *one_shot_rows({("standard", 10): 1.0})]
     )
-    assert words(table1_one_shot, tmp_path) == ["equal", *[NONE] * 11]
+    assert words(table1_one_shot, tmp_path) == ["undecided", *[NONE] * 11]
 
 
 def scores(share: float) -> Rows:
@@ -295,13 +296,26 @@ def test_fig3_names_methods_and_strengths_without_rows(write_seeds, tmp_path):
     assert "no rows yet of: EWC, online; LwF, 0.1; SI, 0.1; " in verdicts[1].why
 
 
+def test_fig3_leaves_out_strengths_at_which_nothing_is_learned(write_seeds, tmp_path):
+    trials = trials_of(fig3_regularisation)
+    for name in trials.keys() - {"lwf-10", "dcl", "dcl-plus", "fine-tuning"}:
+        write_seeds(trials[name], accuracies((20, 0.05)))
+    write_seeds(trials["lwf-10"], accuracies((1, 0.5), (20, 0.5)))  # 0.5 right after learning it
+    verdict = draw(fig3_regularisation, tmp_path).verdicts[1]
+    assert verdict.verdict == "equal"
+    assert "LwF, 10:" not in verdict.ours
+    assert "did not learn their tasks: LwF, 10" in verdict.why
+
+
 def test_fig5_reports_accuracies_without_comparison(write_run, tmp_path):
     trial = trials_of(fig5_l2p)["l2p-lite"]
     write_run(trial, accuracies((10, 0.3), (100, 0.05)), trial.seeds[0])
     result = draw(fig5_l2p, tmp_path)
     (verdict,) = result.verdicts
     assert verdict.verdict == NONE
-    assert verdict.ours == "after 10 tasks L2P-lite: 0.300; at the end L2P-lite: 0.050"
+    assert verdict.ours == (
+        "after 10 tasks L2P-lite (seed 0): 0.300; at the end L2P-lite (seed 0): 0.050"
+    )
     assert trial.folder(trial.seeds[0]) not in result.missing
 
 
@@ -517,6 +531,13 @@ def test_stability_shows_a_row_only_where_every_seed_learned(write_run, tmp_path
     assert others.rows == [["ER, 5,000", "10, 11, 12", "1.000, 1.000, 0.850"]]
     assert len(result.figures) == 1  # accuracy on the first task, without bars of gaps
     assert stability.gaps(ResultsFolder(tmp_path, PAPER)) == {}
+
+
+def test_stability_shows_no_row_without_learning_accuracy(write_seeds, tmp_path):
+    rows = [row for row in drop(50, 100) if row["kind"] not in ("test", "diagonal")]
+    write_seeds(trials_of(stability)["gap-er"], [*rows, *accuracies((2, 0.5))])
+    (others,) = draw(stability, tmp_path).tables
+    assert others.title == "Did not learn"
 
 
 def test_stability_has_no_gap_where_one_seed_regains_nothing(write_run, tmp_path):

@@ -75,8 +75,9 @@ def test_true_maps_stand_in_a_column_of_their_own(
 ):
     write_run(TRIALS["dcl-exact-128"], rows(960, 94), seed=10)
     protocol = {"mode": "standard", "factors": "grid", "classes": 1000}
-    ceiling = {"kind": "one-shot-ceiling", "size": 128, **protocol, "correct": 9, "total": 10}
-    area = {"kind": "open-set-ceiling", "size": 128, "known": [0.1], "unknown": [0.9]}
+    images = {"seed": 10, "size": 128}
+    ceiling = {"kind": "one-shot-ceiling", **images, **protocol, "correct": 9, "total": 10}
+    area = {"kind": "open-set-ceiling", **images, "known": [0.1], "unknown": [0.9]}
     write_measurement("paper-exact-ceiling", [ceiling, area])
     (table,) = draw(tmp_path, monkeypatch).tables
     assert table.head[-1] == "true maps, 128 pixels"

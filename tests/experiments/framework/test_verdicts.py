@@ -42,10 +42,10 @@ def test_a_number_is_shown_with_its_interval_beside_the_published_one():
 def test_equal_counts_are_as_uncertain_as_their_images():
     perfect = {0: 1.0, 1: 1.0, 2: 1.0}
     assert compare_number("n", 1.0, perfect).verdict == "equal"
-    few = compare_number("n", 1.0, perfect, images=300)
+    few = compare_number("n", 1.0, perfect, draws=300)
     # Wilson 1927 for 300 of 300: 1 / (1 + 1.96^2 / 300) = 0.98736
     assert (few.ours, few.verdict) == ("1.0000 (0.9874 to 1.0000)", "undecided")
-    assert compare_number("n", 1.0, perfect, images=3000).verdict == "equal"
+    assert compare_number("n", 1.0, perfect, draws=3000).verdict == "equal"
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def probed_groups(results: ResultsFolder) -> list[Group]:
 
 
 def gaps(results: ResultsFolder) -> dict[str, float]:
-    """Return the stability gaps of methods that regain what they lose on every seed, by label."""
+    """Return the stability gaps of methods that have one on every seed, by label."""
     groups = probed_groups(results)
     complete = [g for g in groups if len(g.values("stability_gap")) == len(g.runs)]
     means = {group.label: group.mean("stability_gap") for group in complete}
@@ -163,9 +163,9 @@ def gaps(results: ResultsFolder) -> dict[str, float]:
 
 
 def _learned(group: Group) -> bool:
-    """Return whether no run of a group has a learning accuracy that is too low."""
+    """Return whether every run of a group has a learning accuracy, and none that is too low."""
     accuracies = group.values("learning_accuracy").values()
-    return all(map(learned_its_tasks, accuracies))
+    return len(accuracies) == len(group.runs) and all(map(learned_its_tasks, accuracies))
 
 
 def _verdicts(groups: Sequence[Group], trials: Sequence[Trial]) -> list[Verdict]:

@@ -115,8 +115,10 @@ def _table(rows: list[EditRow], groups: list[Group]) -> Table:
     note = (
         "Accuracy on test images. The weights were trained on images of the deleted classes and do not "
         "change; these classes are never predicted again. A net with one output per class must be "
-        f"retrained: see the rows of joint training, on all of their tasks, with seed {NEW_SEEDS[0]}."
+        "retrained."
     )
+    if len(groups) > 1:
+        note += f" So is joint training here, on all of its tasks, with seed {NEW_SEEDS[0]}."
     return Table("Unlearning the last task", head, body, note)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from everlearn.experiments.framework.shared_trials import (
     CONTRASTIVE,
     DCL,
     DCL_PLUS,
+    SEEDS,
     TABLE_TASKS,
     once,
 )
@@ -57,9 +60,12 @@ _L1_ONLY = Trial(
 _NOTE = (
     "All trials on the seed that all have learned: one seed decides nothing. "
     "DCL+ replays exemplars in poses between those of the grid, so continuous poses are new to DCL alone. "
-    "Image loss only: the net ends with maps that show nothing but background, a minimum that the map loss "
-    "leads out of. Colours: exemplars are white, images have one of four colours, which a net must regress "
-    "to compare them."
+    "Colours: exemplars are white, images have one of four colours, which a net must regress to compare "
+    "them."
+)
+_PAPER_NOTE = (
+    " Image loss only: the net ends with maps that show nothing but background, a minimum that the map "
+    "loss leads out of."
 )
 
 
@@ -97,11 +103,22 @@ def _trials(size: int, colors: dict[str, Any]) -> tuple[Trial, ...]:
 
 
 SETTINGS = {
-    SMALL: Settings(_trials(16, {}), {"classes": 20, "sizes": [16, 32], "contrastive_tasks": 5}),
+    SMALL: Settings(
+        _trials(16, {}),
+        {
+            "classes": 20,
+            "contrastive_tasks": 5,
+            "ceiling": {"sizes": [16, 32], "seeds": [*SEEDS[:1]], "tasks": 5},
+        },
+    ),
     # As many images per task as with one colour.
     PAPER: Settings(
         _trials(64, {"split": (6000, 150, 100)}),
-        {"classes": 1000, "sizes": [64, 128], "contrastive_tasks": 50},
+        {
+            "classes": 1000,
+            "contrastive_tasks": 50,
+            "ceiling": {"sizes": [64, 128], "seeds": [*SEEDS], "tasks": TABLE_TASKS},
+        },
     ),
 }
 
@@ -110,8 +127,8 @@ def run(runner: Runner) -> None:
     """Run all trials, and measure what true maps reach in the open set."""
     settings = runner.settings(SETTINGS)
     runner.run_trials(settings.trials)
-    sizes = settings.options["sizes"]
-    runner.measure(MEASUREMENT, {"sizes": sizes}, lambda: _measure(runner, sizes))
+    ceiling = settings.options["ceiling"]
+    runner.measure(MEASUREMENT, ceiling, lambda: _measure(runner, **ceiling))
 
 
 def figure(results: ResultsFolder) -> ExperimentResult:
@@ -122,11 +139,12 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     contrastive_tasks = settings.options["contrastive_tasks"]
     contrastive = results.groups((CONTRASTIVE, _L1_ONLY), contrastive_tasks)
     ceilings = open_set_ceilings(results)
+    note = _NOTE + results.at_paper_scale(_PAPER_NOTE)
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]
     verdicts.append(_judge_l1(contrastive, contrastive_tasks))
     verdicts.append(_judge_open_set(found, ceilings))
     return ExperimentResult(
-        tables=[_table(groups, settings.options["classes"])] if groups else [],
+        tables=[_table(groups, settings.options["classes"], note)] if groups else [],
         verdicts=verdicts,
         runs=runs_of([*groups, *contrastive]),
         missing=[*results.missing(settings.trials), *results.unmeasured(MEASUREMENT)],
@@ -169,26 +187,28 @@ def _judge_open_set(groups: dict[str, Group], ceilings: dict[int, float]) -> Ver
 
 
 def open_set_ceilings(results: ResultsFolder) -> dict[int, float]:
-    """Return the open-set areas that true maps reach, by the size of images; none before `run`."""
+    """Return the open-set areas that true maps reach, by the size of images, mean over seeds."""
     return open_set_areas(results.rows(MEASUREMENT))
 
 
 def open_set_areas(rows: Sequence[MeasurementRow]) -> dict[int, float]:
-    """Return the open-set areas of true maps, by the size of images."""
-    return {
-        row["size"]: paper_area(paper_curve(row["known"], row["unknown"]))
-        for row in of_kind(rows, OpenSetCeilingRow)
-    }
+    """Return the open-set areas of true maps, by the size of images, mean over seeds."""
+    areas: dict[int, list[float]] = {}
+    for row in of_kind(rows, OpenSetCeilingRow):
+        area = paper_area(paper_curve(row["known"], row["unknown"]))
+        areas.setdefault(row["size"], []).append(area)
+    return {size: statistics.mean(found) for size, found in areas.items()}
 
 
-def _table(groups: Sequence[Group], classes: int) -> Table:
+def _table(groups: Sequence[Group], classes: int, note: str) -> Table:
     head = [
-        *("trial", "accuracy", "learning accuracy", f"one shot, {classes:,} classes"),
+        *("trial", "accuracy", "learning accuracy", f"one shot, {classes:,} classes", "generalised"),
         *("continuous poses", "open set, area"),
     ]  # fmt: skip
     names = [
         "learning_accuracy",
         f"one_shot_standard_grid_{classes}",
+        f"one_shot_generalised_grid_{classes}",
         f"one_shot_standard_continuous_{classes}",
         "open_set_paper_area",
     ]
@@ -200,13 +220,15 @@ def _table(groups: Sequence[Group], classes: int) -> Table:
         ]
         for group in groups
     ]
-    return Table("Ablations", head, rows, _NOTE)
+    return Table("Ablations", head, rows, note)
 
 
-def _measure(runner: Runner, sizes: Sequence[int]) -> Iterator[OpenSetCeilingRow]:
+def _measure(
+    runner: Runner, sizes: Sequence[int], seeds: Sequence[int], tasks: int
+) -> Iterator[OpenSetCeilingRow]:
     from everlearn.evaluation.open_set import open_set_ceiling
 
-    tasks = min(len(runner.base), TABLE_TASKS)
-    for size in sizes:
-        stream = runner.base.with_changes(tasks=tasks, canvas=Canvas(size=size))
+    tasks = min(len(runner.base), tasks)
+    for size, seed in itertools.product(sizes, seeds):
+        stream = runner.base.with_changes(seed=seed, tasks=tasks, canvas=Canvas(size=size))
         yield open_set_ceiling(stream, runner.device)

@@ -24,6 +24,7 @@ from everlearn.experiments.framework.trial import PAPER, SMALL, Settings, Trial
 from everlearn.experiments.framework.verdicts import format_means, judge_statement
 from everlearn.report import Group
 from everlearn.report.experiment import ExperimentResult
+from everlearn.report.tables.protocol import did_not_learn
 from everlearn.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -111,12 +112,18 @@ def _judge_collapse(groups: Sequence[Group], tasks: int) -> Verdict:
 
 def _judge_strengths(groups: Sequence[Group], trials: Sequence[Trial], tasks: int) -> Verdict:
     """Judge whether any strength helps, also those chosen: 10 (LwF) and 100 times (SI) the published."""
-    found = values_by_title(trials, {group.label: values_after(group, tasks) for group in groups})
+    unlearned = [group.label for group in groups if did_not_learn(group)]
+    found = values_by_title(
+        [trial for trial in trials if trial.title not in unlearned],
+        {group.label: values_after(group, tasks) for group in groups},
+    )
+    why = f"helps: above {_NO_HELP} after {tasks} tasks; the paper says so of LwF and SI"
+    if unlearned:
+        why += f"; left out, since they did not learn their tasks: {', '.join(unlearned)}"
     return judge_statement(
         "10 and 100 times the strength does not help",
         format_means(found),
         [lead_below(values, _NO_HELP) for values in found.values()],
-        f"below {_NO_HELP} after {tasks} tasks; the paper says so of LwF and SI; a strong penalty also "
-        "prevents learning new tasks",
+        why,
         list(found),
     )

@@ -8,6 +8,7 @@ from everlearn.experiments.framework.groups import (
     accuracy_after,
     accuracy_figures,
     final_accuracy,
+    name_early_seeds,
 )
 from everlearn.experiments.framework.results_folder import ResultsFolder, runs_of
 from everlearn.experiments.framework.shared_trials import DCL_PLUS, FINE_TUNING, L2P
@@ -79,10 +80,11 @@ def figure(results: ResultsFolder) -> ExperimentResult:
 
 
 def _accuracies(group: Group, early: int) -> dict[str, float | None]:
+    label = name_early_seeds(group)
     return {
-        f"after {early} tasks {group.label}": accuracy_after(group, early),
-        f"at the end {group.label}": final_accuracy(group),
-        f"on each task just learned {group.label}": group.mean("learning_accuracy"),
+        f"after {early} tasks {label}": accuracy_after(group, early),
+        f"at the end {label}": final_accuracy(group),
+        f"on each task just learned {label}": group.mean("learning_accuracy"),
     }
 
 

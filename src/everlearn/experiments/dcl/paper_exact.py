@@ -10,6 +10,7 @@ from everlearn.experiments.dcl.fig9_open_set import PUBLISHED_AREA
 from everlearn.experiments.dcl.table1_one_shot import (
     PUBLISHED,
     Scores,
+    compare_one_shot,
     one_shot_table,
     scores_by_seed,
 )
@@ -82,7 +83,8 @@ def run(runner: Runner) -> None:
     """Run all trials, with one-shot and open-set tests; measure what true maps reach in those tests."""
     settings = runner.settings(SETTINGS)
     runner.run_trials(settings.trials)
-    runner.measure(MEASUREMENT, settings.options, lambda: _measure(runner, settings))
+    options = {**settings.options, "seed": SEEDS[0]}
+    runner.measure(MEASUREMENT, options, lambda: _measure(runner, settings))
 
 
 def figure(results: ResultsFolder) -> ExperimentResult:
@@ -125,13 +127,7 @@ def _verdicts(trial: Trial, group: Group | None, tasks: int) -> list[Verdict]:
     scores = scores_by_seed(group, tasks) if group else {}
     areas = group.values(_AREA) if group else {}
     why = _WHY[trial.method]
-    statement = f"{trial.title}: {_CLASSES:,} new classes"
-    one_shot = [
-        compare_number(
-            f"{statement}, {mode}", row[_CLASSES], scores.get((mode, "grid", _CLASSES), {}), why
-        )
-        for mode, row in PUBLISHED.items()
-    ]
+    one_shot = [compare_one_shot(trial.title, scores, mode, _CLASSES, why) for mode in PUBLISHED]
     area = f"{trial.title}: area under the published curve"
     return [*one_shot, compare_number(area, PUBLISHED_AREA, areas, why)]
 
@@ -166,5 +162,5 @@ def _ceiling_scores(rows: Sequence[MeasurementRow]) -> dict[str, Scores]:
     for row in of_kind(rows, OneShotCeilingRow):
         key = row["mode"], row["factors"], row["classes"]
         accuracy = float(share(row["correct"], row["total"]))
-        found.setdefault(f"true maps, {row['size']} pixels", {})[key] = {SEEDS[0]: accuracy}
+        found.setdefault(f"true maps, {row['size']} pixels", {})[key] = {row["seed"]: accuracy}
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from everlearn.experiments.framework.rule import Values
+from everlearn.experiments.framework.shared_trials import FIRST_REPORTED_SEED
 from everlearn.experiments.framework.trial import Trial
 from everlearn.metrics import curve, mean_or_none, share, wilson
 from everlearn.report import Group
@@ -35,6 +36,12 @@ def on_shared_seeds(groups: Sequence[Group]) -> list[Group]:
         group._replace(runs=[run for run in group.runs if run.seed in shared]) for group in groups
     ]
     return [group for group in kept if group.runs]
+
+
+def name_early_seeds(group: Group) -> str:
+    """Return the label of a group, with its seeds where they are those of development."""
+    early = [seed for seed in group.seeds if seed < FIRST_REPORTED_SEED]
+    return f"{group.label} (seed {', '.join(map(str, early))})" if early else group.label
 
 
 def final_values(group: Group) -> dict[int, float]:

@@ -30,6 +30,10 @@ class ResultsFolder:
         """Return the settings of an experiment at this scale."""
         return at_scale(by_scale, self.scale)
 
+    def at_paper_scale(self, text: str) -> str:
+        """Return a text that is true of the runs of scale `paper` alone; nothing at other scales."""
+        return text if self.scale == PAPER else ""
+
     def groups(self, trials: Iterable[Trial], tasks: int | None = None) -> list[Group]:
         """Return the finished runs of each trial, in the order of the trials; empty groups are left out.
 

@@ -66,12 +66,12 @@ def lead_above(values: Values, bound: float) -> Lead | None:
     return _lead_of([value - bound for value in values.values()])
 
 
-def widen_by_images(lead: Lead, fraction: float, bound: float, images: int) -> Lead:
-    """Return a lead that is at least as uncertain as a fraction of so many test images.
+def widen_by_draws(lead: Lead, fraction: float, bound: float, draws: int) -> Lead:
+    """Return a lead that is at least as uncertain as a fraction of so many independent draws.
 
-    Equal counts of all seeds have an interval of width 0, which claims more than the images can tell.
+    Equal fractions of all seeds have an interval of width 0, which claims more than the draws can tell.
     """
-    low, high = wilson(round(fraction * images), images, _CONFIDENCE)
+    low, high = wilson(round(fraction * draws), draws, _CONFIDENCE)
     return lead._replace(
         low=min(lead.low, float(low) - bound), high=max(lead.high, float(high) - bound)
     )

@@ -6,6 +6,7 @@ from everlearn.experiments.framework.trial import EXTRACTOR, PAPER, SMALL, Trial
 
 # No setting was chosen on these; settings are chosen on seeds from 100 on (framework/grids.py).
 SEEDS = (10, 11, 12)
+FIRST_REPORTED_SEED = SEEDS[0]  # smaller ones were looked at during development
 # Of methods whose settings were chosen again after runs of SEEDS had been seen (decision 18).
 NEW_SEEDS = (13, 14, 15)
 TABLE_TASKS = 200  # that every method of the main table learns with every seed

@@ -13,7 +13,7 @@ from everlearn.experiments.framework.rule import (
     judge_leads,
     judge_number,
     lead_above,
-    widen_by_images,
+    widen_by_draws,
 )
 from everlearn.metrics import MIN_SEEDS, mean_or_none
 from everlearn.report.tables.numbers import count, decimal, three_digits
@@ -56,7 +56,7 @@ def compare_number(
     why: str = "",
     digits: int = 2,
     margin: float = EQUIVALENCE,
-    images: int = 0,
+    draws: int = 0,
 ) -> Verdict:
     """Compare a fraction, of which more is better, with a published one.
 
@@ -64,16 +64,16 @@ def compare_number(
         values: our numbers, by seed.
         digits: digits after the point that the paper prints.
         margin: see `rule.judge_number`.
-        images: test images of all seeds together, whose own uncertainty is the least there is; 0 if the
-            number is no fraction of images.
+        draws: independent draws behind the fraction, of all seeds together, whose own uncertainty is the
+            least there is; 0 if they are unknown.
     """
     printed = f"{published:.{digits}f}"
     lead = lead_above(values, published)
     if lead is None:
         return Verdict(statement, printed, _NOT_MEASURED, "not comparable", _NO_ROWS)
     mean = sum(values.values()) / len(values)
-    if images:
-        lead = widen_by_images(lead, mean, published, images)
+    if draws:
+        lead = widen_by_draws(lead, mean, published, draws)
     word = judge_number(lead, digits, margin)
     return Verdict(statement, printed, _format_lead(mean, lead, published), word, why)
 

@@ -91,6 +91,22 @@ def test_seeds_that_were_tested_otherwise_do_not_count() -> None:
     assert compare_rows(run_rows(900), run_rows(800), others).verdict == "differs"
 
 
+def test_an_evaluation_that_other_seeds_lack_is_compared_without_them() -> None:
+    # With two evaluations, of test images alone: of 900 and 865 the mean is 0.8825 and the limit 2.241 *
+    # sqrt(2 * 0.8825 * 0.1175 / 1000) + 0.001 = 0.0333; of 900 and 868 it is 0.0331.
+    def end(correct: int) -> Rows:
+        return [{**run_rows(correct)[0], "kind": "one-shot"}]
+
+    others = [run_rows(450), run_rows(550)]
+    recorded = [*run_rows(500), *end(900)]
+    found = compare_rows(recorded, [*run_rows(251), *end(868)], others)
+    assert found.verdict == "within noise"
+    found = compare_rows(recorded, [*run_rows(251), *end(865)], others)
+    assert found.verdict == "differs"
+    assert "row 'one-shot' after task 0, tested on task 0: correct" in found.detail
+    assert "is 0.9000, repeated 0.8650" in found.detail
+
+
 def test_a_small_drop_in_all_tests_shows_in_their_average() -> None:
     seeds = [task_tests(*correct) for correct in ([84, 86] * 10, [86, 84] * 10, [85, 85] * 10)]
     assert compare_rows(seeds[0], task_tests(*[78] * 20)).verdict == "within noise"
@@ -142,6 +158,14 @@ def test_errors_may_change_less_than_fourfold() -> None:
 
     assert [change(3.9), change(1 / 3.9)] == ["within noise"] * 2
     assert [change(4.1), change(1 / 4.1)] == ["differs"] * 2
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_differs_and_is_named(number: float) -> None:
+    found = compare_rows([THETA], iter([{**THETA, "squared_errors": [0.1, number]}]))
+    assert found.verdict == "differs"
+    assert found.detail.startswith("row 'theta' after task 0, tested on task 0: ")
+    assert f"squared_errors/1 must be a finite number, found {number}" in found.detail
 
 
 def test_novelty_scores_are_compared_by_the_area_under_their_curve() -> None:

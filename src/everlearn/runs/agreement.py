@@ -47,6 +47,10 @@ def compare_rows(
         other_seeds: rows of the same tasks of runs that differ in the seed alone; two or more show how
             noisy training is.
     """
+    repeated = list(repeated)
+    unwritable = _first_unwritable(repeated)
+    if unwritable:
+        return Agreement("differs", unwritable)
     old = index_rows(_plain(recorded))
     new = index_rows(_plain(repeated))
     missing = _first_missing(old, new)
@@ -87,6 +91,16 @@ def _plain(rows: Iterable[Row]) -> list[dict[str, Any]]:
 def _count_images(row: Mapping[str, Any]) -> dict[str, int]:
     """Return the numbers of images of an open-set row, which has a number for each image."""
     return {f"{name} images": len(row[name]) for name in NOVELTY if name in row}
+
+
+def _first_unwritable(rows: Iterable[Row]) -> str:
+    """Describe the first row that holds what JSON cannot, such as NaN, if any."""
+    for key, row in index_rows(rows).items():
+        try:
+            encode_row(row)
+        except (ValueError, TypeError) as error:
+            return f"{describe_key(key)}: {error}"
+    return ""
 
 
 def _first_missing(old: Rows, new: Rows) -> str:

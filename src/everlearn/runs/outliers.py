@@ -23,12 +23,13 @@ def find_outlier(recorded: Rows, repeated: Rows, other_seeds: Sequence[Rows] = (
 
     Args:
         repeated: rows with the keys and the numbers of images of `recorded`.
-        other_seeds: rows of runs that differ in the seed alone; used if two or more were tested alike.
+        other_seeds: rows of runs that differ in the seed alone; two or more are used, for what all tested.
     """
     new = _all_accuracies(repeated)
-    runs = _tested_alike([_all_accuracies(rows) for rows in (recorded, *other_seeds)])
-    tests = [(key, name) for key, name in new if dict(key)["kind"] == "test"]
-    if len(runs) < MIN_SEEDS or len(tests) < 2:
+    runs = [_all_accuracies(rows) for rows in (recorded, *other_seeds)]
+    runs = runs if len(runs) >= MIN_SEEDS else runs[:1]
+    tests = [test for test in new if dict(test[0])["kind"] == "test" and _is_shared(test, runs)]
+    if len(runs) == 1 or len(tests) < 2:
         return next(_outliers(new, runs, ALPHA), "")
     # Each of the two comparisons may raise half of the false alarms.
     return _outlying_average(new, runs, tests) or next(_outliers(new, runs, ALPHA / 2), "")
@@ -42,15 +43,10 @@ def _all_accuracies(rows: Rows) -> Accuracies:
     }
 
 
-def _tested_alike(runs: Sequence[Accuracies]) -> list[Accuracies]:
-    """Return the runs that were tested on as many images as the first; it alone if they are too few."""
-    first = runs[0]
-    alike = [
-        run
-        for run in runs
-        if all(name in run and run[name].images == first[name].images for name in first)
-    ]
-    return alike if len(alike) >= MIN_SEEDS else [first]
+def _is_shared(evaluation: Evaluation, runs: Sequence[Accuracies]) -> bool:
+    """Return whether all runs made an evaluation on as many images: the end of a run has its own."""
+    images = runs[0][evaluation].images
+    return all(evaluation in run and run[evaluation].images == images for run in runs)
 
 
 def _outlying_average(
@@ -73,12 +69,13 @@ def _outlying_average(
 
 def _outliers(new: Accuracies, runs: Sequence[Accuracies], alpha: float) -> Iterator[str]:
     """Describe the accuracies that differ by more than noise, kind by kind: each has a noise of its own."""
-    kinds: dict[tuple[str, str], list[Evaluation]] = {}
+    kinds: dict[tuple[str, str, bool], list[Evaluation]] = {}
     for key, name in new:
-        kinds.setdefault((dict(key)["kind"], name), []).append((key, name))
-    for evaluations in kinds.values():
+        shared = _is_shared((key, name), runs)
+        kinds.setdefault((dict(key)["kind"], name, shared), []).append((key, name))
+    for (_, _, shared), evaluations in kinds.items():
         repeated = _shares(new, evaluations)
-        recorded = np.array([_shares(run, evaluations) for run in runs])
+        recorded = np.array([_shares(run, evaluations) for run in (runs if shared else runs[:1])])
         images = np.array([new[evaluation].images for evaluation in evaluations])
         limits = prediction_interval(repeated, recorded, images, alpha / len(new))
         for index in np.flatnonzero(_outside(repeated, limits)).tolist():

@@ -85,21 +85,39 @@ def repeat_run(
 
 
 def read_other_seeds(folder: Path, tasks: int) -> list[list[Row]]:
-    """Read the first tasks of the finished runs beside a run that differ from it only in the seed.
+    """Read the first tasks of the finished runs beside a run, one for each other seed.
 
+    But for the seed, all that the first tasks depend on is equal; the runs may have different lengths.
     A folder that holds no readable run of a method is none of them.
     """
-    setup = _setup_without_seed(folder)
-    beside = (path for path in find_runs(folder.parent) if path != folder and is_finished(path))
-    rows = (_read_if_alike(path, setup, tasks) for path in beside)
-    return [found for found in rows if found]
+    setup, seed = _read_setup(folder, tasks)
+    beside = filter(is_finished, find_runs(folder.parent))
+    found = [_read_if_alike(path, setup, tasks) for path in beside]
+    # The last one of a seed is kept: a longer run may have more evaluations.
+    by_seed = dict(sorted(found, key=lambda run: len(run[1])))
+    return [rows for other, rows in by_seed.items() if rows and other != seed]
 
 
-def _read_if_alike(folder: Path, setup: object, tasks: int) -> list[Row]:
+def _read_if_alike(folder: Path, setup: object, tasks: int) -> tuple[object, list[Row]]:
+    """Return the seed and the rows of a run; no rows if it is not alike or cannot be read."""
     try:
-        return read_first_rows(folder, tasks) if _setup_without_seed(folder) == setup else []
-    except (ValueError, OSError):
-        return []
+        found, seed = _read_setup(folder, tasks)
+        return seed, read_first_rows(folder, tasks) if found == setup else []
+    except (ValueError, TypeError, OSError):
+        return None, []
+
+
+def _read_setup(folder: Path, tasks: int) -> tuple[object, object]:
+    """Return what the first tasks of a run depend on besides its seed, and the seed."""
+    run = open_run(folder)
+    method = run.settings["method"]
+    settings = recorded_settings(method, run.settings["settings"])
+    stream = json.loads(run.stream)
+    seed = stream.pop("seed", None)
+    stream.pop("tasks", None)
+    # A shorter run has fewer; joint training may wait for the last task of its run.
+    trained = [cost.get("loss") is not None for cost in read_costs(folder)[:tasks]]
+    return (method, settings, read_plan(run.settings["plan"]), stream, trained), seed
 
 
 def _may_be_made(folder: Path, on_gpu: bool) -> bool:
@@ -108,9 +126,3 @@ def _may_be_made(folder: Path, on_gpu: bool) -> bool:
     except (ValueError, OSError):
         return True
     return any(session.get("gpu") for session in sessions) == on_gpu
-
-
-def _setup_without_seed(folder: Path) -> object:
-    run = open_run(folder)
-    setup = {name: run.settings[name] for name in ("method", "settings", "plan")}
-    return setup, {**json.loads(run.stream), "seed": None}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cells import table
-from committed import Committed
+from committed import Committed, check_known
 
 from everlearn.report.tables import numbers
 from everlearn.report.tables.protocol import format_seeds
@@ -16,6 +16,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def avalanche(rows: Committed, names: Sequence[str]) -> str:
     """Return the accuracies of both packages, and how far weights differ from the same batches."""
+    check_known(names, [row["method"] for row in rows.records("avalanche")], "method of avalanche")
     pairs: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows.records("avalanche"):
         if row["method"] in names:
@@ -64,7 +65,7 @@ def avalanche_ar1(rows: Committed) -> str:
 
 def fit(rows: Committed) -> str:
     """Return what the nearest exemplars classify by the error of maps, without and with fitting."""
-    found = rows.lines("fit", "error_of_maps", "edges", "fitted")
+    found = rows.only("fit", {}, "error_of_maps", "edges", "fitted")
     errors = dict.fromkeys(error for error, *_ in found)
     lines = [
         [

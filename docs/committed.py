@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,15 @@ from everlearn.report.experiment import ExperimentResult
 from everlearn.runs.load import load_run
 
 Lines = Mapping[Any, Mapping[str, Any]]
+
+
+def check_known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Raise if a comment on a page names something unknown."""
+    unknown = sorted({*names} - {*known})
+    if unknown:
+        raise ValueError(
+            f"unknown {what}: {', '.join(unknown)}; known: {', '.join(sorted({*known}))}"
+        )
 
 
 class Committed:
@@ -34,28 +43,32 @@ class Committed:
         """Return the rows of results/NAME.jsonl."""
         return read_json_lines(self.folder / f"{name}.jsonl")
 
-    def lines(self, name: str, *keys: str) -> Lines:
-        """Return the same by the values of some keys; of two rows the later counts."""
-        return {tuple(row.get(key) for key in keys): row for row in self.records(name)}
-
     def only(self, name: str, expected: Mapping[str, Any], *keys: str) -> Lines:
         """Return the rows of results/NAME.jsonl with expected values, by the values of some keys.
 
         Two rows with the same values raise: it would be unknown which of them was published.
         """
         found: dict[Any, Mapping[str, Any]] = {}
+        condition = f" with {dict(expected)}" if expected else ""
         for row in self.records(name):
             if any(row.get(key) != value for key, value in expected.items()):
                 continue
             values = tuple(row.get(key) for key in keys)
             if values in found:
                 raise ValueError(
-                    f"{name}.jsonl has several rows of {values} with {dict(expected)}; remove all but one"
+                    f"{name}.jsonl has several rows of {values}{condition}; remove all but one"
                 )
             found[values] = row
         if not found:
-            raise ValueError(f"{name}.jsonl has no row with {dict(expected)}; make it")
+            raise ValueError(f"{name}.jsonl has no row{condition}; make it")
         return found
+
+    def lines(self, name: str, *keys: str) -> Lines:
+        """Return rows of results/NAME.jsonl by the values of some keys, without those that share them."""
+        rows = self.records(name)
+        found = [tuple(row.get(key) for key in keys) for row in rows]
+        alone = zip(found, rows, strict=True)
+        return {values: row for values, row in alone if found.count(values) == 1}
 
     def result(self, experiment: str) -> ExperimentResult:
         """Return the result of an experiment."""

@@ -25,7 +25,7 @@ from everlearn.experiments.framework.tuning import choose, describe_settings, sc
 from everlearn.metrics import LEARNED
 from everlearn.report import Group, Table, summary_table
 from everlearn.report.tables.formats import to_markdown_rows
-from everlearn.report.tables.protocol import did_not_learn, format_seeds
+from everlearn.report.tables.protocol import did_not_learn, format_over_seeds
 
 # Which rows of benchmarks/edges.py the page describes.
 EDGES = {
@@ -69,8 +69,8 @@ def _describe_seeds(groups: Sequence[Group]) -> list[str]:
 def _describe_unlearned(groups: Sequence[Group]) -> list[str]:
     """Name the methods that did not learn, with their learning accuracies and what they end with."""
     found = [
-        f"{group.label}, {format_seeds(list(group.values('learning_accuracy').values()))}; its accuracy is "
-        f"{format_seeds(list(group.values('average_accuracy').values()))} after {TABLE_TASKS} tasks"
+        f"{group.label}, {format_over_seeds(group, 'learning_accuracy')}; its accuracy is "
+        f"{format_over_seeds(group, 'average_accuracy')} after {TABLE_TASKS} tasks"
         for group in groups
         if did_not_learn(group)
     ]

@@ -43,12 +43,12 @@ def _pairs(rows: Committed) -> list[str]:
 
 
 def _overhead(rows: Committed) -> list[str]:
-    row = rows.lines("overhead", "what")["our loop against a bare one",]
+    row = rows.only("overhead", {}, "what")["our loop against a bare one",]
     return [f"{value:.2f}" for value in (row["ratio"], min(row["ratios"]), max(row["ratios"]))]
 
 
 def _grid_steps(rows: Committed) -> list[str]:
-    cpu = rows.lines("render_cpu", "what")
+    cpu = rows.only("render_cpu", {"size": None}, "what")
     name = "levels of 255 off 16x16 samples a pixel, 1000 images at 64 px"
     return [f"{cpu[what,]['max']:.2f}" for what in (name, f"{name}, no mark")]
 
@@ -116,7 +116,7 @@ SENTENCES = (
     Sentence(
         _RESULTS,
         "settings are chosen on seed {}, and results are those of seeds {} to {}.",
-        lambda rows: [str(*TUNING_SEEDS), str(SEEDS[0]), str(SEEDS[-1])],
+        lambda rows: [str(TUNING_SEEDS[0]), str(SEEDS[0]), str(SEEDS[-1])],
     ),
     Sentence(
         _RESULTS,

@@ -28,7 +28,7 @@ def learning(rows: Committed) -> str:
 
 
 def _training(rows: Committed) -> Cells:
-    train = rows.lines("train_gpu", "what", "size", "batch")
+    train = rows.only("train_gpu", {}, "what", "size", "batch")
     speeds = [train["training", 64, batch]["images_per_second"] for batch in (256, 512, 1024)]
     loops = [train[f"plain eager loop, {kind}", 64, 256] for kind in ("float32", "autocast")]
     rendering = train["share of a step spent drawing", 64, 256]["share"]
@@ -113,8 +113,8 @@ def costs(rows: Committed) -> str:
 
 def rendering(rows: Committed) -> str:
     """Return the table of speed and exactness of the renderers, with targets."""
-    cpu = rows.lines("render_cpu", "what", "size")
-    gpu = rows.lines("render_gpu", "what", "size")
+    cpu = rows.only("render_cpu", {}, "what", "size")
+    gpu = rows.only("render_gpu", {}, "what", "size")
     return table(
         _HEAD, *_cpu_speeds(cpu), *_gpu_speed(gpu), *_cpu_errors(cpu), *_hard_edges(gpu),
         *_gpu_error(gpu), *_streams(cpu),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
 
 from cells import by_method, name_seeds, table
-from committed import Committed
+from committed import Committed, check_known
 
 from everlearn.experiments import EXPERIMENTS
 from everlearn.experiments.framework.groups import accuracy_after, format_number
@@ -16,7 +16,7 @@ from everlearn.experiments.framework.trial import PAPER, Trial
 from everlearn.metrics import MIN_SEEDS
 from everlearn.report import Group, summary_table
 from everlearn.report.tables import numbers
-from everlearn.report.tables.protocol import format_seeds
+from everlearn.report.tables.protocol import format_over_seeds
 from everlearn.report.verdict import Verdict
 
 _MILESTONES = (10, 50, 100, 200)
@@ -28,7 +28,6 @@ _NEW_SHAPES = {
     "one_shot_standard_continuous_{}": "continuous poses",
     "open_set_average_precision": "open set, average precision",
 }
-_NO_ROWS = ("not measured", "not asked")
 
 
 @cache
@@ -66,7 +65,8 @@ def toy(rows: Committed, names: Sequence[str]) -> str:
     lines = [
         [
             f"`{group.label}`",
-            *(_seeds(group, name) for name in ("average_accuracy", "learning_accuracy")),
+            format_over_seeds(group, "average_accuracy"),
+            format_over_seeds(group, "learning_accuracy"),
             _signed(group.mean("backward_transfer")),
         ]
         for group in _longest(rows, names).values()
@@ -91,7 +91,7 @@ def _paper_line(group: Group, longest: Group) -> list[str]:
     whole = accuracy_after(longest, _ALL_TASKS)
     return [
         group.label,
-        ", ".join(map(str, group.seeds)),
+        group.listed_seeds,
         *(cells.get(f"after {tasks} tasks", numbers.MISSING) for tasks in _MILESTONES),
         cells["interval"] if len(group.runs) >= MIN_SEEDS else numbers.MISSING,
         numbers.MISSING if whole is None else f"{whole:.3f} ({name_seeds(longest.seeds)})",
@@ -107,20 +107,22 @@ def new_shapes(rows: Committed, names: Sequence[str]) -> str:
 
 def small(rows: Committed, names: Sequence[str]) -> str:
     """Return the same of twelve tasks on a CPU."""
+    known = [path.name.rpartition("-seed")[0] for path in _folders(rows)]
+    check_known(names, known, "trial of results/small")
     runs = {
         name: [rows.run(f"small/{path.name}") for path in _folders(rows, name)] for name in names
     }
     return _shapes_table([Group(name, name, found) for name, found in runs.items()], "100")
 
 
-def _folders(rows: Committed, name: str) -> list[Any]:
+def _folders(rows: Committed, name: str = "*") -> list[Path]:
     return sorted((rows.folder / "small").glob(f"{name}-seed*"))
 
 
 def _shapes_table(groups: Sequence[Group], classes: str) -> str:
     columns = {name.format(classes): title.format(classes) for name, title in _NEW_SHAPES.items()}
     lines = [
-        [group.label, ", ".join(map(str, group.seeds)), *(_seeds(group, name) for name in columns)]
+        [group.label, group.listed_seeds, *(format_over_seeds(group, name) for name in columns)]
         for group in groups
     ]
     return table(["", "seeds", *columns.values()], *lines) if lines else ""
@@ -135,13 +137,12 @@ def _with_awaited(found: str, measured: Container[str], names: Sequence[str]) ->
 
 def findings(rows: Committed, names: Sequence[str]) -> str:
     """Return the verdicts of the experiments of a group that have rows, and name the others."""
-    results = {
-        name: rows.result(name).verdicts
-        for name, module in EXPERIMENTS.items()
-        if module.__name__.split(".")[-2] in names
-    }
+    groups = {name: module.__name__.split(".")[-2] for name, module in EXPERIMENTS.items()}
+    check_known(names, groups.values(), "group of experiments")
     measured = {
-        name: [v for v in verdicts if v.ours not in _NO_ROWS] for name, verdicts in results.items()
+        name: [verdict for verdict in rows.result(name).verdicts if verdict.measured]
+        for name, group in groups.items()
+        if group in names
     }
     lines = [
         [f"`{name}`" if number == 0 else "", *_finding(verdict)]
@@ -168,10 +169,6 @@ def report(rows: Committed, names: Sequence[str]) -> str:
         raise ValueError(f"{experiment} has no table {title!r}; tables: {', '.join(found)}")
     shown = found[title]
     return f"{table(shown.head, *shown.rows)}\n\n{shown.note}"
-
-
-def _seeds(group: Group, name: str) -> str:
-    return format_seeds(list(group.values(name).values()))
 
 
 def _signed(value: float | None) -> str:

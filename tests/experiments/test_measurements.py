@@ -58,6 +58,7 @@ def test_fig6_reports_accuracy_with_the_most_choices(write_measurement, tmp_path
     result = draw(fig6_choice, tmp_path)
     assert result.verdicts[1].ours == "random: 0.750"
     assert [verdict.verdict for verdict in result.verdicts] == [NONE, NONE]
+    assert [verdict.measured for verdict in result.verdicts] == [False, True]  # no model was asked
     assert result.missing == [
         *("dcl-plus-seed11", "contrastive-50-seed11"),
         *("fig6-pixels", "fig6-search", "fig6-dcl-plus", "fig6-contrastive"),
@@ -71,6 +72,7 @@ def test_fig6_shows_models_that_were_asked_beside_the_players(write_measurement,
     path.write_text(json.dumps(reply(2, True)) + "\n")  # rows of `everlearn ask` name no origin
     result = draw(fig6_choice, tmp_path)
     assert result.verdicts[1].ours == "random: 0.000; gpt: 1.000"
+    assert result.verdicts[0].measured
     assert "gpt" in result.figures[0].svg
     assert list(result.measurements) == ["fig6-random"]
 

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.integration
 pytest.importorskip("matplotlib")
 
 NAMES = list(EXPERIMENTS)
-NOT_OURS = ("not measured", "not asked")
 
 # Draws every experiment from an empty folder without torch and numba.
 DRAW = """
@@ -47,7 +46,8 @@ for scale in ("tiny", "small", "paper"):
     for name, module in EXPERIMENTS.items():
         result = module.figure(ResultsFolder(Path(sys.argv[1]), scale))
         shown = [*result.figures, *result.tables, *result.pictures, *result.runs, *result.measurements]
-        drawn[f"{scale} {name}"] = [list(result.verdicts), list(result.missing), len(shown)]
+        verdicts = [verdict._asdict() for verdict in result.verdicts]
+        drawn[f"{scale} {name}"] = [verdicts, list(result.missing), len(shown)]
 print(json.dumps(drawn))
 """
 
@@ -148,9 +148,9 @@ def test_an_empty_folder_gives_no_comparable_verdict(empty, scale, name):
     verdicts, missing, shown = empty[f"{scale} {name}"]
     assert verdicts
     assert shown == 0
-    assert {word for _, _, _, word, _ in verdicts} == {"not comparable"} <= set(VERDICTS)
-    assert all(ours in NOT_OURS for _, _, ours, _, _ in verdicts)
-    assert any(why == "no rows yet" for *_, why in verdicts) or name == "fig5"
+    assert {found["verdict"] for found in verdicts} == {"not comparable"} <= set(VERDICTS)
+    assert not any(found["measured"] for found in verdicts)
+    assert any(found["why"] == "no rows yet" for found in verdicts) or name == "fig5"
     assert missing
 
 

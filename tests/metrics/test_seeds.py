@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from everlearn.metrics import aggregate, compare, half_width
+from everlearn.metrics import aggregate, compare, compare_shared, half_width
 
 DIFFERENCES = st.lists(st.integers(-6, 6), min_size=2, max_size=9)
 
@@ -86,6 +86,20 @@ def test_a_comparison_by_hand_pairs_by_seed():
     assert found.spread.sd == pytest.approx(1)
     assert found.t_test == pytest.approx(1 - math.sqrt(12 / 14))
     assert found.sign_flip == 2 / 8
+
+
+def test_methods_with_other_seeds_are_compared_over_those_of_both():
+    # Over seeds 5, 6 and 7 the differences are 1, 2 and 3, as above.
+    found = compare_shared({5: 11, 6: 22, 7: 33, 8: 0}, {4: 0, 7: 30, 6: 20, 5: 10}, 0.9)
+    assert found == compare({5: 11, 6: 22, 7: 33}, {5: 10, 6: 20, 7: 30}, 0.9)
+    assert compare_shared({0: 1, 1: 2, 2: 3}, {0: 1, 1: 2, 3: 3}) is None
+
+
+def test_of_more_than_forty_shared_seeds_the_first_are_compared():
+    values = {seed: float(seed) for seed in reversed(range(50))}
+    found = compare_shared(values, dict.fromkeys(values, 0.0))
+    assert found
+    assert (found.spread.seeds, found.spread.mean) == (40, pytest.approx(39 / 2))
 
 
 def test_equal_methods_do_not_differ_and_a_constant_gain_does():

@@ -1,4 +1,4 @@
-"""The committed rows hold all runs and measurements of every experiment, and support its findings."""
+"""The committed rows hold the runs and measurements of every experiment, and support its findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everlearn.core.jsonl import read_json_lines
 from everlearn.core.settings import change_settings, list_settings
 from everlearn.experiments.beyond import overview
 from everlearn.experiments.framework.scales import SCALES
-from everlearn.experiments.framework.shared_trials import NEW_SEEDS, SEEDS, TABLE_TASKS
+from everlearn.experiments.framework.shared_trials import SEEDS, TABLE_TASKS
 from everlearn.experiments.framework.trial import PAPER, PRESETS, Trial
 from everlearn.experiments.gnr.modes import final_accuracies
 from everlearn.experiments.gnr.trials import AR1, NC, NIC, NO_REPLAY
@@ -27,15 +27,48 @@ from everlearn.runs.presets import find_preset
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.xfail(reason="not all runs of seeds 10 to 15 are made yet", strict=True)
-def test_nothing_of_an_experiment_is_missing(drawn):
-    assert [name for name, result in drawn.items() if result.missing] == []
+# Runs of trials whose rows are still to be made. A name leaves when its rows come; none is added for rows
+# that were lost.
+AWAITED = {
+    "ar1-free-seed10",
+    "ar1-seed10",
+    "bir-seed10",
+    "cumulative-seed10",
+    "cwr-plus-seed10",
+    "cwr-seed10",
+    "cwr-star-seed10",
+    "dcl-128-seed10",
+    "dcl-exact-224-seed10",
+    "dcl-plus-exact-224-seed10",
+    "der++-5k-balanced-seed10",
+    "der++-5k-balanced-seed11",
+    "der++-5k-balanced-seed12",
+    "der-seed10",
+    "er-1k-seed10",
+    "er-2k-seed10",
+    "er-balanced-seed10",
+    "ewc-seed10",
+    "gdumb-seed10",
+    "gem-seed10",
+    "gnr-seed10",
+    "hpcr-seed10",
+    "icarl-seed10",
+    "l2-seed10",
+    "nearest-mean-seed10",
+    "negative-replay-seed10",
+    "pcr-seed10",
+    "rehearsal-free-seed10",
+    "unlearn-joint-seed13",
+    "unlearn-retrain-seed13",
+}
 
 
-def test_only_runs_of_the_reporting_seeds_are_missing(drawn):
+def test_the_results_without_rows_are_those_awaited(drawn):
     missing = {name for result in drawn.values() for name in result.missing}
-    suffixes = tuple(f"-seed{seed}" for seed in (*SEEDS, *NEW_SEEDS))
-    assert {name for name in missing if not name.endswith(suffixes)} == set()
+    lost = ",".join(sorted(missing - AWAITED))
+    found = ", ".join(sorted(AWAITED - missing))
+    assert not lost, f"make them: everlearn reproduce all --scale paper --out results --only {lost}"
+    assert not found, f"these have rows now, take them out of AWAITED: {found}"
 
 
 def test_the_overview_shows_every_run_of_its_trials(committed):

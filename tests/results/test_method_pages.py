@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from everlearn.experiments.framework.results_folder import ResultsFolder
+from everlearn.report import Verdict
+from everlearn.report.experiment import ExperimentResult
 from everlearn.report.tables.groups import accuracy_by_tasks
 from everlearn.runs.load import load_run
 
+Drawn = dict[str, ExperimentResult]
 ROOT = Path(__file__).parents[2]
 METHOD_PAGES = sorted((ROOT / "docs/methods").glob("*.md"))
 _SECTION = re.compile(r"^## Measured\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
@@ -80,6 +84,41 @@ def test_an_unknown_trial_is_refused(tables: ModuleType, rows: Any) -> None:
     page = "<!-- paper: er-7k -->\n<!-- end of paper -->"
     with pytest.raises(ValueError, match="no experiment has a trial er-7k"):
         tables.fill(page, rows)
+
+
+@pytest.mark.parametrize(
+    ("block", "name", "known"),
+    [
+        ("small", "dcl-pluss", "dcl, dcl-plus"),
+        ("small", "dcl*", "dcl, dcl-plus"),
+        ("findings", "dlc", "beyond, dcl, gnr, vase"),
+        ("avalanche", "errr", "agem, .*er, "),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_known_ones(
+    tables: ModuleType, rows: Any, block: str, name: str, known: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"unknown .*: {re.escape(name)}; known: {known}"):
+        tables.BLOCKS[block](rows, [name])
+
+
+def test_findings_are_the_verdicts_with_rows_whatever_the_others_say(
+    tables: ModuleType, published: ModuleType, committed: ResultsFolder, drawn: Drawn
+) -> None:
+    found = Verdict("Found", "none", "not measured", "not comparable", "")
+    absent = Verdict("Absent", "none", "still to come", "not comparable", "", measured=False)
+    changed = {
+        **dict.fromkeys(drawn, ExperimentResult(verdicts=[absent])),
+        "gnr-nc": ExperimentResult(verdicts=[absent, found]),
+    }
+    table = tables.BLOCKS["findings"](
+        published.Committed(ROOT / "results", committed, changed), ["gnr"]
+    )
+    assert [line for line in table.splitlines() if line.startswith("| `")] == [
+        "| `gnr-nc` | Found | – | not measured | – |"
+    ]
+    assert "Absent" not in table
+    assert "No rows so far: `gnr-" in table
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,38 @@ def test_rows_of_other_conditions_are_left_out_and_repeated_ones_refused(
 
 
 @pytest.mark.parametrize(
+    ("block", "name"),
+    [
+        ("learning", "train_gpu"),
+        ("rendering", "render_cpu"),
+        ("rendering", "render_gpu"),
+        ("fit", "fit"),
+    ],
+)
+def test_a_repeated_row_of_a_benchmark_is_refused(
+    published: ModuleType, tmp_path: Path, block: str, name: str
+) -> None:
+    for path in (ROOT / "results").glob("*.jsonl"):
+        shutil.copy(path, tmp_path)
+    write_scale(tmp_path / "paper", "paper")
+    path = tmp_path / f"{name}.jsonl"
+    with path.open("a") as file:
+        file.write(f"{path.read_text().splitlines()[0]}\n")
+    with pytest.raises(ValueError, match=f"{name}.jsonl has several rows of "):
+        published.blocks.BLOCKS[block](published.Committed(tmp_path), [])
+
+
+def test_rows_that_share_their_keys_are_left_out_of_lines(
+    published: ModuleType, tmp_path: Path
+) -> None:
+    write_scale(tmp_path / "paper", "paper")
+    first, second, third = ({"what": what, "n": n} for n, what in enumerate("aab"))
+    text = "\n".join(map(json.dumps, (first, second, third)))
+    (tmp_path / "x.jsonl").write_text(f"{text}\n")
+    assert published.Committed(tmp_path).lines("x", "what") == {("b",): third}
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "Ours is 3 times as fast.",

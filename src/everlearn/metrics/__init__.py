@@ -33,6 +33,7 @@ from everlearn.metrics.seeds import (
     Spread,
     aggregate,
     compare,
+    compare_shared,
     half_width,
     mean_or_none,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "average_precision",
     "backward_transfer",
     "compare",
+    "compare_shared",
     "cost",
     "curve",
     "ends_of_tasks",

@@ -83,6 +83,18 @@ def compare(
     return Comparison(spread, _t_test(spread), _sign_flip(differences))
 
 
+def compare_shared(
+    first: Mapping[int, float], second: Mapping[int, float], confidence: float = 0.95
+) -> Comparison | None:
+    """Compare two methods over the seeds of both, MAX_SEEDS at most; None of fewer than MIN_SEEDS."""
+    shared = sorted(first.keys() & second.keys())[:MAX_SEEDS]
+    if len(shared) < MIN_SEEDS:
+        return None
+    left = {seed: first[seed] for seed in shared}
+    right = {seed: second[seed] for seed in shared}
+    return compare(left, right, confidence)
+
+
 def _t_test(spread: Spread) -> float:
     if spread.sd == 0:
         return 1.0 if spread.mean == 0 else 0.0

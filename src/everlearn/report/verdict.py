@@ -17,6 +17,7 @@ class Verdict(NamedTuple):
         ours: our number.
         verdict: one of VERDICTS.
         why: the reason for the verdict, or what prevents a comparison.
+        measured: whether there are rows behind our number; `ours` says what is missing where not.
     """
 
     statement: str
@@ -24,6 +25,7 @@ class Verdict(NamedTuple):
     ours: str
     verdict: str
     why: str
+    measured: bool = True
 
 
 def check_verdict(verdict: Verdict) -> Verdict:

@@ -246,6 +246,19 @@ def test_fig9_judges_dcl_and_dcl_plus_separately(write_seeds, tmp_path):
     assert (ours.statement, ours.verdict) == (f"DCL+: {statement}", "better")
 
 
+def test_fig9_draws_groups_with_open_set_rows_and_names_their_seeds(write_run, tmp_path):
+    dcl, dcl_plus = (trials_of(fig9_open_set)[name] for name in ("dcl", "dcl-plus"))
+    for seed in dcl.seeds:
+        write_run(dcl, end(0.9), seed)
+    assert not draw(fig9_open_set, tmp_path).figures
+    first, second, third = dcl_plus.seeds
+    write_run(dcl_plus, end(0.9), first)
+    write_run(dcl_plus, scores(0.94), second)
+    write_run(dcl_plus, scores(0.94), third)
+    (figure,) = draw(fig9_open_set, tmp_path).figures
+    assert figure.caption == f"The two rates over all thresholds. DCL+: seed {second}."
+
+
 @pytest.mark.parametrize(("size", "told"), [(64, True), (128, False), (None, False)])
 def test_fig9_names_what_true_maps_reach_on_images_of_this_size(
     write_seeds, write_measurement, tmp_path, size, told
@@ -316,6 +329,7 @@ def test_fig5_reports_accuracies_without_comparison(write_run, tmp_path):
     assert verdict.ours == (
         "after 10 tasks L2P-lite (seed 0): 0.300; at the end L2P-lite (seed 0): 0.050"
     )
+    assert verdict.measured
     assert trial.folder(trial.seeds[0]) not in result.missing
 
 

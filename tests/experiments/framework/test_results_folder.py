@@ -82,7 +82,7 @@ def test_a_finished_run_without_tests_makes_no_group(found, write_run):
     assert found.groups([A]) == []
 
 
-def test_a_run_cut_after_some_tasks_has_their_costs_and_no_bytes(found, write_run):
+def test_a_run_cut_after_some_tasks_has_their_costs_and_no_sizes(found, write_run):
     def spent(learned: int) -> dict[str, Any]:
         return {
             "kind": "task", "learned": learned, "step": learned, "images": 100, "seconds": 2.0,
@@ -94,7 +94,9 @@ def test_a_run_cut_after_some_tasks_has_their_costs_and_no_bytes(found, write_ru
     ((whole,), (cut,)) = (found.groups([A])[0].runs, found.groups([A], 1)[0].runs)
     assert (whole.summary["tasks"], cut.summary["tasks"]) == (2, 1)
     assert (whole.summary["seconds"], cut.summary["seconds"]) == (4.0, 2.0)
-    assert (whole.summary["bytes"], cut.summary["bytes"]) == (8, None)
+    sizes = ("bytes", "parameters", "peak_memory")
+    assert [whole.summary[name] for name in sizes] == [8, 1, 2]
+    assert [cut.summary[name] for name in sizes] == [None, None, None]
 
 
 def test_a_longer_run_that_was_not_tested_by_then_does_not_count(found, write_run):

@@ -11,7 +11,7 @@ from everlearn.experiments.framework.verdicts import (
     judge_statement,
     unpublished,
 )
-from everlearn.report.verdict import check_verdict
+from everlearn.report.verdict import Verdict, check_verdict
 
 pytestmark = pytest.mark.integration
 
@@ -34,9 +34,9 @@ def test_a_number_is_compared_by_its_interval_over_seeds(values, word):
 
 def test_a_number_is_shown_with_its_interval_beside_the_published_one():
     verdict = compare_number("Area", 0.9, {0: 0.87, 1: 0.87, 2: 0.87}, "because")
-    assert verdict == ("Area", "0.90", "0.8700 (0.8700 to 0.8700)", "worse", "because")
+    assert verdict == Verdict("Area", "0.90", "0.8700 (0.8700 to 0.8700)", "worse", "because")
     coarse = compare_number("Area", 0.4, {4: 0.1234}, digits=1)
-    assert coarse == ("Area", "0.4", "0.1234 (1 seed)", "undecided", "")
+    assert coarse == Verdict("Area", "0.4", "0.1234 (1 seed)", "undecided", "")
 
 
 def test_equal_counts_are_as_uncertain_as_their_images():
@@ -58,7 +58,7 @@ def test_equal_counts_are_as_uncertain_as_their_images():
 )
 def test_a_statement_is_judged_by_its_leads(leads, word, why):
     verdict = judge_statement("It falls", "0.1", [Lead(*ends, 3) for ends in leads], "a why")
-    assert verdict == ("It falls", "as stated", "0.1", word, why)
+    assert verdict == Verdict("It falls", "as stated", "0.1", word, why)
 
 
 def test_the_lead_that_decides_is_cited_with_its_own_seeds():
@@ -99,15 +99,12 @@ def test_unmeasured_results_are_not_comparable():
         assert check_verdict(verdict).ours == "not measured"
         assert verdict.verdict == "not comparable"
         assert verdict.why == "no rows yet"
+        assert not verdict.measured
 
 
 def test_unpublished_results_are_not_comparable():
-    assert unpublished("Ours", "0.5") == (
-        "Ours",
-        "none",
-        "0.5",
-        "not comparable",
-        "no value was published",
+    assert unpublished("Ours", "0.5") == Verdict(
+        "Ours", "none", "0.5", "not comparable", "no value was published"
     )
 
 

@@ -10,7 +10,7 @@ from everlearn.report import (
     protocol_table,
     unlearned_table,
 )
-from everlearn.report.tables.protocol import format_seeds, supervision_words
+from everlearn.report.tables.protocol import format_over_seeds, format_seeds, supervision_words
 from everlearn.runs.load import load_runs
 
 SUPERVISION = {name: method.supervision for name, method in METHODS.items()}
@@ -42,6 +42,16 @@ def test_fewer_seeds_are_counted_instead():
     assert format_seeds([0.5]) == "0.500 (1 seed)"
     assert format_seeds([0.5, 0.7]) == "0.600 (2 seeds)"
     assert format_seeds([]) == "–"
+
+
+def test_a_number_of_a_group_is_over_the_seeds_that_measured_it(write_run, groups):
+    for seed, correct in enumerate((7, 9)):
+        write_run(f"run{seed}", "er", seed, [[10], [correct, 10]])
+    write_run("run2", "er", 2, [])  # no test
+    (group,) = groups()
+    assert format_over_seeds(group, "average_accuracy") == "0.900 (2 seeds)"  # 0.85 and 0.95
+    assert format_over_seeds(group, "stability_gap") == "–"
+    assert group.listed_seeds == "0, 1, 2"
 
 
 def test_learning_forgetting_gap_cost_and_supervision_are_shown(write_run, groups):

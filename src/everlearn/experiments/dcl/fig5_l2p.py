@@ -61,13 +61,15 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     for group in groups:
         if group.method == "l2p-lite":
             accuracies |= _accuracies(group, settings.options["early"])
+    ours = format_values(accuracies)
     verdict = Verdict(
         "Below 0.60 on the first task, then a fast decline",
         "below 0.60 after one task",
-        format_values(accuracies) or "not measured",
+        ours or "not measured",
         "not comparable",
         "ours uses a small transformer pre-trained on digits and clothes: weights of ViT-B/16 cannot be "
         "downloaded here. `everlearn run l2p --weights FILE` uses yours",
+        measured=bool(ours),
     )
     missing = results.missing(settings.trials)
     return ExperimentResult(

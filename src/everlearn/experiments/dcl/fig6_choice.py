@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -64,9 +64,8 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     )  # fmt: skip
     hardest = {_name(player): counts[max(counts)].accuracy for player, counts in known.items()}
     models = {name: value for name, value in hardest.items() if name not in PLAYERS.values()}
-    why = _OTHER_MODEL if models else _NO_MODEL
     verdicts = [
-        Verdict(CLAIM, "GPT-4V", format_values(models) or "not asked", "not comparable", why),
+        _report_models(models),
         unpublished("Accuracy with the most choices", format_values(hardest)),
     ]
     trials = results.settings(SETTINGS).trials
@@ -78,6 +77,13 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         note=_NOTE,
         measurements=results.origins(*names),
     )
+
+
+def _report_models(accuracies: Mapping[str, float]) -> Verdict:
+    """Report the accuracies of the models that were asked."""
+    ours = format_values(accuracies) or "not asked"
+    why = _OTHER_MODEL if accuracies else _NO_MODEL
+    return Verdict(CLAIM, "GPT-4V", ours, "not comparable", why, measured=bool(accuracies))
 
 
 _NO_MODEL = "the machine that made these rows reaches no model; `everlearn ask` asks any"

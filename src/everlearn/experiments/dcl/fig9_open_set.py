@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from everlearn.experiments.dcl.ablations import MEASUREMENT as CEILING
@@ -13,9 +13,9 @@ from everlearn.experiments.framework.shared_trials import DCL, DCL_PLUS, TABLE_T
 from everlearn.experiments.framework.trial import PAPER, SMALL, Settings
 from everlearn.experiments.framework.verdicts import compare_number, format_values, unpublished
 from everlearn.metrics import paper_curve
-from everlearn.report import Group
+from everlearn.report import Group, LoadedRun
 from everlearn.report.charts.accuracy_lines import Line
-from everlearn.report.experiment import ExperimentResult
+from everlearn.report.experiment import ExperimentResult, Figure
 from everlearn.report.tables.numbers import decimal
 from everlearn.report.verdict import Verdict
 from everlearn.rows import OpenSetRow, of_kind
@@ -60,15 +60,8 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         )
         for group in groups
     ]
-    figures = line_figures(
-        [_line(group) for group in groups],
-        "fig9",
-        "unseen shapes called unseen",
-        "seen shapes called seen",
-        "The two rates over all thresholds, first seed.",
-    )
     return ExperimentResult(
-        figures,
+        _figures(groups),
         verdicts=verdicts,
         runs=runs_of(groups),
         missing=results.missing(trials),
@@ -90,8 +83,25 @@ def _scores(group: Group) -> dict[str, float | None]:
     return {name.removeprefix("open_set_").replace("_", " "): group.mean(name) for name in _SCORES}
 
 
-def _line(group: Group) -> Line:
-    row = next(rows[-1] for run in group.runs if (rows := of_kind(run.rows, OpenSetRow)))
+def _figures(groups: Sequence[Group]) -> list[Figure]:
+    """Draw the curve of each group that has open-set rows, of the first seed with any."""
+    found = [(group, run) for group in groups if (run := _first_tested(group))]
+    seeds = "; ".join(f"{group.label}: seed {run.seed}" for group, run in found)
+    return line_figures(
+        [_line(group, run) for group, run in found],
+        "fig9",
+        "unseen shapes called unseen",
+        "seen shapes called seen",
+        f"The two rates over all thresholds. {seeds}.",
+    )
+
+
+def _first_tested(group: Group) -> LoadedRun | None:
+    return next((run for run in group.runs if of_kind(run.rows, OpenSetRow)), None)
+
+
+def _line(group: Group, run: LoadedRun) -> Line:
+    row = of_kind(run.rows, OpenSetRow)[-1]
     found = paper_curve(row["known"], row["unknown"])
     seen = found.seen_rate
     return Line(group.label, group.method, found.unseen_rate, seen, seen, seen)

@@ -16,6 +16,8 @@ from everlearn.runs.load import load_run
 
 MEASUREMENTS = "parts"  # the folder of their files
 ORIGIN = "origin"
+# Numbers of a summary that depend on how many classes the whole stream has.
+_SIZES = ("bytes", "parameters", "peak_memory")
 
 
 class ResultsFolder:
@@ -121,14 +123,14 @@ def _cut(runs: Sequence[LoadedRun], tasks: int) -> list[LoadedRun]:
 def first_tasks(run: LoadedRun, tasks: int) -> LoadedRun:
     """Return a run as if its stream had ended after so many tasks; a shorter one as it is.
 
-    Its bytes are unknown: a classifier has outputs for the classes of the whole stream from the start.
+    What it stored is unknown: a classifier has outputs for the classes of the whole stream from the start.
     """
     if run.stream["tasks"] <= tasks:
         return run
     rows = [row for row in run.rows if row["learned"] < tasks]
     costs = [row for row in run.costs if row["learned"] < tasks]
     stream = {**run.stream, "tasks": tasks}
-    summary = {**summarise(rows, costs), "bytes": None}
+    summary = {**summarise(rows, costs), **dict.fromkeys(_SIZES)}
     return run._replace(rows=rows, costs=costs, summary=summary, stream=stream)
 
 

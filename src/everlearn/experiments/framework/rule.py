@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from everlearn.metrics import MIN_SEEDS, aggregate, compare, wilson
+from everlearn.metrics import MIN_SEEDS, aggregate, compare_shared, wilson
 
 # An interval this close to the published fraction is equal, unless it is wholly beyond the printed digits.
 EQUIVALENCE = 0.01
@@ -90,10 +90,9 @@ def lead_over(first: Values, second: Values, by: float = 0.0) -> Lead | None:
     """
     if not first or not second:
         return None
-    shared = sorted(first.keys() & second.keys())
-    if len(shared) >= MIN_SEEDS:
-        found = compare({s: first[s] for s in shared}, {s: second[s] for s in shared}, _CONFIDENCE)
-        return Lead(found.spread.low - by, found.spread.high - by, len(shared))
+    found = compare_shared(first, second, _CONFIDENCE)
+    if found:
+        return Lead(found.spread.low - by, found.spread.high - by, found.spread.seeds)
     fewest = min(len(first), len(second))
     if fewest < MIN_SEEDS:
         return _unknown(fewest)

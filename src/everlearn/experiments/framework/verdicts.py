@@ -19,7 +19,6 @@ from everlearn.metrics import MIN_SEEDS, mean_or_none
 from everlearn.report.tables.numbers import count, decimal, three_digits
 from everlearn.report.verdict import Verdict
 
-_NOT_MEASURED = "not measured"
 _NO_ROWS = "no rows yet"
 
 
@@ -39,7 +38,7 @@ def judge_statement(
     """
     known = [lead for lead in leads if lead is not None]
     if not known:
-        return Verdict(statement, "as stated", _NOT_MEASURED, "not comparable", _NO_ROWS)
+        return _unmeasured(statement, "as stated")
     word = judge_leads(known)
     absent = _describe_absent(leads, names)
     if absent and word != "worse":
@@ -70,7 +69,7 @@ def compare_number(
     printed = f"{published:.{digits}f}"
     lead = lead_above(values, published)
     if lead is None:
-        return Verdict(statement, printed, _NOT_MEASURED, "not comparable", _NO_ROWS)
+        return _unmeasured(statement, printed)
     mean = sum(values.values()) / len(values)
     if draws:
         lead = widen_by_draws(lead, mean, published, draws)
@@ -81,7 +80,7 @@ def compare_number(
 def unpublished(statement: str, ours: str, why: str = "no value was published") -> Verdict:
     """Report a result of ours that has no published counterpart; `ours` is empty without rows."""
     if not ours:
-        return Verdict(statement, "none", _NOT_MEASURED, "not comparable", _NO_ROWS)
+        return _unmeasured(statement, "none")
     return Verdict(statement, "none", ours, "not comparable", why)
 
 
@@ -96,6 +95,10 @@ def format_means(values: Mapping[str, Values], digits: int = 3) -> str:
     return format_values(
         {name: mean_or_none(found.values()) for name, found in values.items()}, digits
     )
+
+
+def _unmeasured(statement: str, published: str) -> Verdict:
+    return Verdict(statement, published, "not measured", "not comparable", _NO_ROWS, measured=False)
 
 
 def _format_lead(mean: float, lead: Lead, published: float) -> str:

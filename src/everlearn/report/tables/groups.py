@@ -25,6 +25,11 @@ class Group(NamedTuple):
         """The seeds, in ascending order."""
         return [run.seed for run in self.runs]
 
+    @property
+    def listed_seeds(self) -> str:
+        """The seeds in ascending order as text: "10, 11, 12"."""
+        return ", ".join(map(str, self.seeds))
+
     def values(self, name: str) -> dict[int, float]:
         """Return a number of the summary by seed, for the runs that measured it."""
         found = {run.seed: run.summary.get(name) for run in self.runs}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from everlearn.metrics import MIN_SEEDS, compare
-from everlearn.metrics.seeds import MAX_SEEDS
+from everlearn.metrics import compare_shared
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group
 from everlearn.report.tables.table import Table
@@ -35,16 +34,13 @@ def _lengths(group: Group) -> set[int | None]:
 
 def _row(first: Group, second: Group) -> list[str]:
     """Return the cells of one comparison; none with fewer than MIN_SEEDS shared seeds."""
-    left = first.values("average_accuracy")
-    right = second.values("average_accuracy")
-    seeds = sorted(left.keys() & right.keys())[:MAX_SEEDS]
-    if len(seeds) < MIN_SEEDS:
+    found = compare_shared(first.values("average_accuracy"), second.values("average_accuracy"))
+    if found is None:
         return []
-    found = compare({s: left[s] for s in seeds}, {s: right[s] for s in seeds})
     spread = found.spread
     return [
         f"{first.label} − {second.label}",
-        str(len(seeds)),
+        str(spread.seeds),
         numbers.signed(spread.mean),
         f"{numbers.signed(spread.low)} to {numbers.signed(spread.high)}",
         numbers.p_value(found.t_test),

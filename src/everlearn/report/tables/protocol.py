@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from everlearn.metrics import LEARNED, MIN_SEEDS, compare, learned_its_tasks
+from everlearn.metrics import LEARNED, MIN_SEEDS, compare_shared, learned_its_tasks
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group, accuracy_by_tasks
 from everlearn.report.tables.intervals import interval_over_seeds
@@ -99,8 +99,8 @@ def unlearned_table(
     rows = [
         [
             group.label,
-            format_seeds(list(group.values("learning_accuracy").values())),
-            format_seeds(list(group.values("average_accuracy").values())),
+            format_over_seeds(group, "learning_accuracy"),
+            format_over_seeds(group, "average_accuracy"),
             supervision_words(group, supervision),
             reasons.get(group.label, "not known"),
         ]
@@ -136,17 +136,23 @@ def format_seeds(values: Sequence[float]) -> str:
     return f"{numbers.fraction(mean)} ({' to '.join(ends)})"
 
 
+def format_over_seeds(group: Group, name: str) -> str:
+    """Format a fraction of the summary as `format_seeds` does, over the seeds that measured it."""
+    return format_seeds(list(group.values(name).values()))
+
+
 def format_difference(first: Mapping[int, float], second: Mapping[int, float]) -> str:
     """Format first minus second, paired over the seeds of both: "+0.086 (+0.002 to +0.169)"."""
     shared = sorted(first.keys() & second.keys())
     if not shared:
         return numbers.MISSING
-    if len(shared) < MIN_SEEDS:
+    found = compare_shared(first, second)
+    if found is None:
         mean = statistics.mean(first[seed] - second[seed] for seed in shared)
         return f"{numbers.signed(mean)} ({numbers.count(len(shared), 'seed')})"
-    found = compare({s: first[s] for s in shared}, {s: second[s] for s in shared}).spread
-    ends = (numbers.signed(end) for end in (found.low, found.high))
-    return f"{numbers.signed(found.mean)} ({' to '.join(ends)})"
+    spread = found.spread
+    ends = (numbers.signed(end) for end in (spread.low, spread.high))
+    return f"{numbers.signed(spread.mean)} ({' to '.join(ends)})"
 
 
 def _milestone_cells(group: Group, longer: Group, milestones: Sequence[int]) -> list[str]:

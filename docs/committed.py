@@ -63,13 +63,6 @@ class Committed:
             raise ValueError(f"{name}.jsonl has no row{condition}; make it")
         return found
 
-    def lines(self, name: str, *keys: str) -> Lines:
-        """Return rows of results/NAME.jsonl by the values of some keys, without those that share them."""
-        rows = self.records(name)
-        found = [tuple(row.get(key) for key in keys) for row in rows]
-        alone = zip(found, rows, strict=True)
-        return {values: row for values, row in alone if found.count(values) == 1}
-
     def result(self, experiment: str) -> ExperimentResult:
         """Return the result of an experiment."""
         if experiment not in self._drawn:

@@ -61,6 +61,12 @@ def read_report(folder: Path) -> dict[str, bytes]:
     }
 
 
+def test_the_readme_calls_undecided_what_is(rows: Any) -> None:
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    (verdict,) = rows.result("overview").verdicts
+    assert ("three seeds do not decide" in readme) == (verdict.verdict == "undecided")
+
+
 @pytest.mark.parametrize(
     ("start", "new"),
     [
@@ -144,16 +150,6 @@ def test_a_repeated_row_of_a_benchmark_is_refused(
         file.write(f"{path.read_text().splitlines()[0]}\n")
     with pytest.raises(ValueError, match=f"{name}.jsonl has several rows of "):
         published.blocks.BLOCKS[block](published.Committed(tmp_path), [])
-
-
-def test_rows_that_share_their_keys_are_left_out_of_lines(
-    published: ModuleType, tmp_path: Path
-) -> None:
-    write_scale(tmp_path / "paper", "paper")
-    first, second, third = ({"what": what, "n": n} for n, what in enumerate("aab"))
-    text = "\n".join(map(json.dumps, (first, second, third)))
-    (tmp_path / "x.jsonl").write_text(f"{text}\n")
-    assert published.Committed(tmp_path).lines("x", "what") == {("b",): third}
 
 
 @pytest.mark.parametrize(

@@ -227,16 +227,12 @@ def _tables(groups: Sequence[Group]) -> Iterator[Table]:
     others = [group for group in groups if not _learned(group)]
     if others:
         head = ["method", "seeds", "learning accuracy of each"]
-        rows = [[group.label, _seeds(group), _each(group)] for group in others]
+        rows = [[group.label, group.listed_seeds, _each(group)] for group in others]
         yield Table("Did not learn", head, rows, _UNLEARNED_NOTE)
 
 
 def _row(group: Group) -> list[str]:
-    return [group.label, _seeds(group), *(_cell(group, name) for name in _COLUMNS)]
-
-
-def _seeds(group: Group) -> str:
-    return ", ".join(map(str, group.seeds))
+    return [group.label, group.listed_seeds, *(_cell(group, name) for name in _COLUMNS)]
 
 
 def _each(group: Group) -> str:

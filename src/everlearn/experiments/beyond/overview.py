@@ -82,7 +82,6 @@ _REASONS = {
     AR1_STAR.title: (
         "it learns the first tasks, and less of each later one, as the classes to choose from grow"
     ),
-    CONTRASTIVE.title: "its loss compares images with exemplars, and in 5 epochs a task stays mixed up",
 }
 _REFERENCES = ("joint", "dcl", "dcl-plus")
 

@@ -47,7 +47,7 @@ def _findings(groups: Sequence[Group], tasks: int) -> Iterator[Finding]:
     if "er" in by_method:
         yield _replay(by_method["er"], tasks)
     regularised = [by_method[method] for method in _REGULARISATION if method in by_method]
-    if regularised:
+    if regularised and all(map(_tested_earlier_tasks, regularised)):
         yield _last_task_only(regularised, tasks)
 
 
@@ -87,6 +87,10 @@ def _last_task_only(groups: Sequence[Group], tasks: int) -> Finding:
         f"{tasks - 1} tasks before it."
     )
     return Finding(fraction(earlier), text)
+
+
+def _tested_earlier_tasks(group: Group) -> bool:
+    return all(table(run.rows).accuracy.shape[1] > 1 for run in group.runs)
 
 
 def _last_and_earlier(run: LoadedRun) -> tuple[float, float]:

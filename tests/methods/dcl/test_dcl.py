@@ -20,6 +20,7 @@ from everlearn.methods.dcl.extra_exemplars import search_classes
 from everlearn.methods.dcl.random_draws import (
     _STEPS_AT_ONCE,
     draw_edges,
+    draw_hard_edges,
     draw_mask,
     draw_moves,
     draw_views,
@@ -281,6 +282,40 @@ def test_edge_jitter_changes_its_fraction_of_the_images() -> None:
     assert np.array_equal(same, (edges[0] == 0).all(1))
     off = draw_edges(Settings(schedule=Schedule(batch_size=32)), stream[1], FIRST_STEPS)
     assert change_edges(images, torch.from_numpy(off[0])) is images
+
+
+def test_hard_edge_jitter_shrinks_its_fraction_and_hardens_replayed_exemplars() -> None:
+    task = small_stream()[1]
+    settings = Settings(
+        schedule=Schedule(batch_size=32, epochs=10), exemplar_replay=0.25, hard_edge_jitter=0.4
+    )
+    _, views = draw_views(settings, task, 5, FIRST_STEPS)
+    edges = draw_hard_edges(settings, task, FIRST_STEPS, views)
+    threshold, amount = edges[..., 0], edges[..., 1]
+    assert not threshold[:, :24].any()
+    scale = np.hypot(views[..., 0, 0], views[..., 1, 0])
+    missing = (1 - scale) / 2  # pixels, of a ramp that is `scale` pixels wide
+    np.testing.assert_allclose(
+        threshold[:, 24:], np.maximum(0.5 - missing / scale, 0.01), atol=1e-5
+    )
+    assert abs((amount > 0).mean() - 0.4) < 0.05
+    assert 0.95 < amount.max() < 1
+    (first, *_) = step_draws(settings, task, 5, "cpu")
+    assert np.array_equal(first.edges.numpy(), edges[0])
+
+
+def test_hard_edge_jitter_needs_hard_edges() -> None:
+    message = "needs sprites with hard edges, found Canvas.*leave hard_edge_jitter at 0"
+    with pytest.raises(ValueError, match=message):
+        build("dcl-plus", small_stream(), "cpu", hard_edge_jitter=0.25)
+
+
+def test_hard_edge_jitter_trains_on_changed_images() -> None:
+    stream = small_stream(canvas=Canvas(size=16, parity=True))
+    learners = [build("dcl-plus", stream, "cpu", **SMALL, hard_edge_jitter=f) for f in (0.0, 0.5)]
+    plain, jittered = ([float(loss) for loss in learner.learn(stream[0])] for learner in learners)
+    assert plain != jittered
+    assert np.isfinite(jittered).all()
 
 
 def test_a_replayed_exemplar_equals_the_image_of_the_stream() -> None:

@@ -6,8 +6,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from everlearn import Stream
-from everlearn.methods.dcl.edges import blur, change_edges, change_edges_plain, harden
+from everlearn import Canvas, Stream
+from everlearn.methods.dcl.edges import (
+    blur,
+    change_edges,
+    change_edges_plain,
+    change_hard_edges,
+    find_background,
+    harden,
+    harden_shapes,
+    shrink,
+)
+from everlearn.render.affine import invert, transform_images
 
 # Square and not, one and several blocks of pixels, grey and coloured, thinner than the filter.
 SHAPES = [(8, 1, 64, 64), (6, 3, 33, 17), (5, 1, 1, 3), (7, 2, 16, 16)]
@@ -53,6 +63,79 @@ def test_zeros_leave_an_image_as_it_is() -> None:
     changed = change_edges(images, edges)
     same = (changed == images).flatten(1).all(1)
     assert torch.equal(same, (edges == 0).all(1))
+
+
+def test_a_shape_shrinks_by_the_pixels_beside_its_background() -> None:
+    background = torch.tensor([0.2, 0.4]).reshape(2, 1, 1)
+    image = background.repeat(1, 5, 6)
+    image[0, 1:4, 1:] = 0.2  # in this channel the shape has the background's value
+    image[1, 1:4, 1:] = 1.0
+    shrunk = shrink(image[None], background)[0]
+    expected = background.repeat(1, 5, 6)
+    expected[1, 2, 2:] = (
+        1.0  # beyond the border nothing is known, so the shape does not shrink there
+    )
+    assert torch.equal(shrunk, expected)
+
+
+def test_a_lower_threshold_makes_bright_and_dark_shapes_larger() -> None:
+    row = torch.tensor([0.5, 0.5, 0.8, 1.0, 1.0, 0.1, 0.0, 0.0, 0.2, 0.5, 0.5])
+    image = row.expand(2, 1, 3, 11)  # background, bright part, dark part, background
+    threshold = torch.tensor([0.5, 0.7]).reshape(2, 1, 1, 1)
+    low, high = harden_shapes(image, threshold, torch.full((1, 1, 1), 0.5))[:, 0, 1]
+    # 0.8 is 0.6 of the way from the background to 1, and 0.2 is 0.6 of the way to 0.
+    assert torch.equal(low, torch.tensor([0.5, 0.5, 1, 1, 1, 0, 0, 0, 0, 0.5, 0.5]))
+    assert torch.equal(high, torch.tensor([0.5, 0.5, 0.5, 1, 1, 0, 0, 0, 0.5, 0.5, 0.5]))
+
+
+def test_images_with_hard_edges_become_those_with_soft_edges() -> None:
+    hard, soft, background = hard_and_soft(200)
+    halfway = change_hard_edges(hard, torch.tensor([0.0, 0.5]).expand(200, 2), background)
+    before, after = ((images - soft).abs().mean() for images in (hard, halfway))
+    assert after < 0.8 * before
+    whole = change_hard_edges(hard, torch.tensor([0.0, 1.0]).expand(200, 2), background)
+    assert after < 0.8 * (whole - soft).abs().mean()
+
+
+def test_replayed_exemplars_become_images_with_hard_edges() -> None:
+    stream = Stream(tasks=1, canvas=Canvas(parity=True))
+    batch, exemplars = stream[0].train.batch(slice(None, None, 11)), stream[0].exemplars().images
+    background = find_background(stream.canvas, "cpu")
+    shown = transform_images(exemplars[batch.labels], invert(batch.theta))
+    scale = batch.theta[:, :, :2].double().det().sqrt()
+    edges = torch.stack(((1 - 0.5 / scale).clamp(0.01), torch.zeros_like(scale)), 1).float()
+    hardened = change_hard_edges(shown, edges, background)
+    ratios = area(hardened, background) / area(batch.images, background)
+    for part in (scale < 0.6, (scale > 0.6) & (scale < 0.8), scale > 0.8):
+        assert abs(ratios[part].mean() - 1) < 0.015
+    errors = [(images - batch.images).abs().mean() for images in (hardened, shown)]
+    assert errors[0] < 0.85 * errors[1]
+
+
+def area(images: Tensor, background: Tensor) -> Tensor:
+    """The number of pixels that are not of the background."""
+    return ((images - background).abs() > 0.5 / 255).float().sum((1, 2, 3))
+
+
+def hard_and_soft(count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The same images with hard and with soft edges, and the background."""
+    streams = [Stream(tasks=1, canvas=Canvas(parity=parity)) for parity in (True, False)]
+    hard, soft = (stream[0].train.batch(slice(0, count)).images for stream in streams)
+    return hard, soft, find_background(streams[0].canvas, "cpu")
+
+
+def test_zeros_leave_an_image_with_hard_edges_as_it_is() -> None:
+    hard, _, background = hard_and_soft(8)
+    assert torch.equal(change_hard_edges(hard, torch.zeros(8, 2), background), hard)
+
+
+@pytest.mark.gpu
+def test_hard_edges_change_on_a_gpu_as_on_a_cpu() -> None:
+    hard, _, background = hard_and_soft(64)
+    edges = random_case((64, 1, 1, 1))[1]
+    expected = change_hard_edges(hard, edges, background)
+    found = change_hard_edges(hard.cuda(), edges.cuda(), background.cuda()).cpu()
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.gpu

@@ -11,7 +11,7 @@ from torch import Tensor
 from everlearn.core.random import Purpose, permutation
 from everlearn.memory import Exemplars, SearchResult
 from everlearn.methods.dcl import color, fit
-from everlearn.methods.dcl.edges import change_edges
+from everlearn.methods.dcl.edges import change_edges, change_hard_edges, find_background
 from everlearn.methods.dcl.extra_exemplars import add_extra_exemplars, search_classes
 from everlearn.methods.dcl.random_draws import (
     jitter,
@@ -54,6 +54,7 @@ class DCL:
         self.device = device
         self.batch_size = settings.schedule.batch_size
         canvas = stream.canvas
+        self.background = find_background(canvas, device) if settings.hard_edge_jitter else None
         self.palette = color.build_palette(canvas, device) if settings.regress_color else None
         outputs = _ENTRIES + (color.CHANNELS if settings.regress_color else 0)
         net = build_net(settings.net, canvas.channels, outputs, canvas.size, stream.seed)
@@ -135,7 +136,7 @@ class DCL:
         """Take one step on the mean of (theta_hat - theta)^2 over batch and entries, and other losses."""
         images, theta = jitter(images, theta, moves)
         images, theta = replay_exemplars(images, theta, replayed, views)
-        predicted = forward_pass(self.net, change_edges(images, edges))
+        predicted = forward_pass(self.net, self._jitter_edges(images, edges))
         maps = predicted[:, :_ENTRIES].reshape(-1, 2, 3)
         loss = self.settings.map_loss_weight * ((maps - theta) * mask).square().mean()
         if self.palette is not None:
@@ -146,6 +147,11 @@ class DCL:
             error = (canonical[:new] - targets[:new]).square().mean()
             loss = loss + self.settings.image_loss_weight * error
         return optimizer_step(self.optimizer, loss)
+
+    def _jitter_edges(self, images: Tensor, edges: Tensor) -> Tensor:
+        if self.background is None:
+            return change_edges(images, edges)
+        return change_hard_edges(images, edges, self.background)
 
     def theta(self, images: Tensor) -> Tensor:
         """Predict the affine map of each image, (B, 2, 3)."""

@@ -18,6 +18,7 @@ from everlearn.stream.device_copy import copy_to_device
 from everlearn.training.schedule import count_steps
 
 _STEPS_AT_ONCE = 16
+_LOWEST_THRESHOLD = 0.01  # 0 hardens nothing
 
 
 class RandomDraws(NamedTuple):
@@ -28,7 +29,7 @@ class RandomDraws(NamedTuple):
         views: (steps, R, 2, 3) the maps under which they are shown.
         moves: (steps, N, 2, 3) the maps that jitter the first images.
         edges: (steps, B, 2) the threshold that hardens the edges of each image, 0 for none, and how far it
-            is blurred, from 0 to 1; empty without edge jitter.
+            is blurred or, with hard edges, its shape shrinks, from 0 to 1; empty without jitter of edges.
         mask: (steps, 2, 3) ones, and zeros at the entries masked in the loss.
     """
 
@@ -53,6 +54,8 @@ def step_draws(settings: Settings, task: Task, pool: int, device: str) -> Iterat
         replayed, views = draw_views(settings, task, pool, steps)
         moves = draw_moves(settings, task, steps)
         edges = draw_edges(settings, task, steps)
+        if settings.hard_edge_jitter:
+            edges = draw_hard_edges(settings, task, steps, views)
         parts = (replayed, views, moves, edges, draw_mask(settings, task, steps))
         draws = [copy_to_device(part, device) for part in parts]
         for step in range(len(steps)):
@@ -87,6 +90,27 @@ def draw_edges(settings: Settings, task: Task, steps: range) -> NDArray[np.float
     hard = np.where(chosen < settings.edge_jitter / 2, 0.25 + 0.5 * value, 0.0)
     blurred = (settings.edge_jitter / 2 <= chosen) & (chosen < settings.edge_jitter)
     return np.stack((hard, np.where(blurred, value, 0.0)), axis=-1).astype(np.float32)
+
+
+def draw_hard_edges(
+    settings: Settings, task: Task, steps: range, views: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Draw how far some shapes shrink, and harden replayed exemplars, (steps, B, 2).
+
+    The edge of an exemplar lies half a pixel outside its outline, and scale / 2 pixels where it is shown
+    smaller. There it is a ramp as wide as a pixel of the exemplar, which is `scale` pixels. So the
+    threshold that moves it out by the missing (1 - scale) / 2 is 1/2 - (1 - scale) / (2 scale).
+
+    Args:
+        views: (steps, R, 2, 3) the maps under which exemplars are shown, as the last images of a batch.
+    """
+    count = _count(1.0, settings, task)
+    chosen, amount = np.moveaxis(_uniform(Purpose.EDGES, task, steps, count, 2), -1, 0)
+    threshold = np.zeros_like(amount)
+    scale = np.sqrt(np.linalg.det(views[..., :2]))
+    threshold[:, count - views.shape[1] :] = np.maximum(1 - 0.5 / scale, _LOWEST_THRESHOLD)
+    shrunk = np.where(chosen < settings.hard_edge_jitter, amount, 0.0)
+    return np.stack((threshold, shrunk), axis=-1).astype(np.float32)
 
 
 def draw_mask(settings: Settings, task: Task, steps: range) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ class Settings:
     """Settings of DCL.
 
     The paper has a constant learning rate, and no weight averaging, instance statistics, fitting, exemplar
-    replay, jitter or edge jitter.
+    replay, jitter or jitter of edges.
     """
 
     schedule: Schedule = Schedule(final_learning_rate=1e-5)
@@ -59,6 +59,11 @@ class Settings:
     edge_jitter: float = setting(
         0.0, "fraction of the training images that get harder or blurred edges; try 0.25"
     )
+    hard_edge_jitter: float = setting(
+        0.0,
+        "for images with hard edges, in place of edge_jitter: fraction of the training images whose shapes "
+        "shrink by up to a pixel; replayed exemplars get hard edges, too; try 0.25",
+    )
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -76,6 +81,7 @@ class Settings:
         check_number(self.jitter_rotation, "jitter_rotation", 0, 180)
         check_number(self.jitter_translation, "jitter_translation", 0, 1)
         check_number(self.edge_jitter, "edge_jitter", 0, 1)
+        check_number(self.hard_edge_jitter, "hard_edge_jitter", 0, 1)
         self._check_combinations()
 
     def _check_combinations(self) -> None:

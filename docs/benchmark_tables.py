@@ -108,5 +108,23 @@ def fit_tuning(rows: Committed) -> str:
     return table(["edge contrast", *head, "mean"], *lines)
 
 
+def edges_tuning(rows: Committed) -> str:
+    """Return the accuracy of nets that learned hard edges, of all seeds together, and that of true maps."""
+    counts: dict[str, dict[tuple[str, str], list[int]]] = {}
+    for row in rows.records("tuning/edges"):
+        names = {row["learner"]: "correct", "true maps, fitted": "true_map_fitted"}
+        for label, name in names.items():
+            pair = counts.setdefault(label, {}).setdefault((row["edges"], row["factors"]), [0, 0])
+            pair[0] += row[name]
+            pair[1] += row["total"]
+    columns = next(iter(counts.values()))
+    lines = [
+        [f"`{label}`" if "dcl" in label else label]
+        + [numbers.fraction(correct / total) for correct, total in found.values()]
+        for label, found in sorted(counts.items())
+    ]
+    return table(["", *(f"{edges}, {factors}" for edges, factors in columns)], *lines)
+
+
 def _fraction(row: Mapping[str, Any]) -> str:
     return numbers.fraction(row["correct"] / row["total"])

@@ -295,8 +295,11 @@ def test_long_streams_compare_accuracies_after_as_many_tasks(write_run, tmp_path
     write_run(trials_of(gnr_long)["bir-long"], accuracies((100, 0.3)), tasks=100)
     result = draw(gnr_long, tmp_path)
     assert [(verdict.statement, verdict.ours) for verdict in result.verdicts] == [
-        ("Accuracy after 100 tasks", "GNR: 0.800; GNR, positive: 0.600; BIR: 0.300"),
-        ("Accuracy after 200 tasks", "GNR: 0.700; GNR, positive: 0.500"),
+        (
+            "Accuracy after 100 tasks",
+            "GNR (seed 0): 0.800; GNR, positive (seed 0): 0.600; BIR (seed 0): 0.300",
+        ),
+        ("Accuracy after 200 tasks", "GNR (seed 0): 0.700; GNR, positive (seed 0): 0.500"),
     ]
     assert len(result.runs) == 3
 
@@ -305,7 +308,7 @@ def test_ar1_on_the_long_stream_is_compared_after_200_tasks(write_run, tmp_path)
     write_run(trials_of(ar1_long)["ar1-free-long"], accuracies((200, 0.5), (500, 0.1)))
     (verdict,) = draw(ar1_long, tmp_path).verdicts
     assert (verdict.statement, verdict.verdict) == ("Accuracy after 200 tasks", NONE)
-    assert verdict.ours == "AR1*free, 5,000: 0.500"
+    assert verdict.ours == "AR1*free, 5,000 (seed 0): 0.500"
 
 
 def test_the_note_names_the_mean_shifts_of_the_runs():

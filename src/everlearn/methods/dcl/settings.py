@@ -61,8 +61,7 @@ class Settings:
     )
     hard_edge_jitter: float = setting(
         0.0,
-        "for images with hard edges, in place of edge_jitter: fraction of the training images whose shapes "
-        "shrink by up to a pixel; replayed exemplars get hard edges, too; try 0.25",
+        "for hard edges, replaces edge_jitter: fraction of shapes that shrink by up to a pixel; try 0.25",
     )
 
     def __post_init__(self) -> None:

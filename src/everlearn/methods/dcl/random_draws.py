@@ -53,9 +53,10 @@ def step_draws(settings: Settings, task: Task, pool: int, device: str) -> Iterat
         steps = range(first, min(count, first + _STEPS_AT_ONCE))
         replayed, views = draw_views(settings, task, pool, steps)
         moves = draw_moves(settings, task, steps)
-        edges = draw_edges(settings, task, steps)
         if settings.hard_edge_jitter:
             edges = draw_hard_edges(settings, task, steps, views)
+        else:
+            edges = draw_edges(settings, task, steps)
         parts = (replayed, views, moves, edges, draw_mask(settings, task, steps))
         draws = [copy_to_device(part, device) for part in parts]
         for step in range(len(steps)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cells import table
@@ -89,16 +89,13 @@ def fit(rows: Committed) -> str:
 
 def fit_tuning(rows: Committed) -> str:
     """Return the accuracy with each edge contrast, of all seeds and images that choose."""
-    counts: dict[tuple[Any, ...], list[int]] = {}
-    for row in rows.records("tuning/fit"):
-        if row["fitted"]:
-            key = (row["edge_contrast"], row["edges"], row["error_of_maps"])
-            pair = counts.setdefault(key, [0, 0])
-            pair[0] += row["correct"]
-            pair[1] += row["total"]
-    contrasts = dict.fromkeys(contrast for contrast, *_ in counts)
-    columns = list(dict.fromkeys((edges, error) for _, edges, error in counts))
-    shares = {key: correct / total for key, (correct, total) in counts.items()}
+    shares = _pool(
+        ((row["edge_contrast"], row["edges"], row["error_of_maps"]), row["correct"], row["total"])
+        for row in rows.records("tuning/fit")
+        if row["fitted"]
+    )
+    contrasts = dict.fromkeys(contrast for contrast, *_ in shares)
+    columns = list(dict.fromkeys((edges, error) for _, edges, error in shares))
     lines = []
     for contrast in contrasts:
         values = [shares[contrast, *column] for column in columns]
@@ -110,20 +107,30 @@ def fit_tuning(rows: Committed) -> str:
 
 def edges_tuning(rows: Committed) -> str:
     """Return the accuracy of nets that learned hard edges, of all seeds together, and that of true maps."""
-    counts: dict[str, dict[tuple[str, str], list[int]]] = {}
-    for row in rows.records("tuning/edges"):
-        names = {row["learner"]: "correct", "true maps, fitted": "true_map_fitted"}
-        for label, name in names.items():
-            pair = counts.setdefault(label, {}).setdefault((row["edges"], row["factors"]), [0, 0])
-            pair[0] += row[name]
-            pair[1] += row["total"]
-    columns = next(iter(counts.values()))
+    shares = _pool(
+        ((label, row["edges"], row["factors"]), row[name], row["total"])
+        for row in rows.records("tuning/edges")
+        for label, name in (
+            (f"`{row['learner']}`", "correct"),
+            ("true maps, fitted", "true_map_fitted"),
+        )
+    )
+    columns = list(dict.fromkeys((edges, factors) for _, edges, factors in shares))
     lines = [
-        [f"`{label}`" if "dcl" in label else label]
-        + [numbers.fraction(correct / total) for correct, total in found.values()]
-        for label, found in sorted(counts.items())
+        [label, *(numbers.fraction(shares[label, *column]) for column in columns)]
+        for label in sorted({label for label, *_ in shares}, key=lambda label: label.strip("`"))
     ]
     return table(["", *(f"{edges}, {factors}" for edges, factors in columns)], *lines)
+
+
+def _pool(counts: Iterable[tuple[tuple[Any, ...], int, int]]) -> dict[tuple[Any, ...], float]:
+    """Return the fraction correct of all counts (key, correct, total) with a key, by key."""
+    sums: dict[tuple[Any, ...], list[int]] = {}
+    for key, correct, total in counts:
+        pair = sums.setdefault(key, [0, 0])
+        pair[0] += correct
+        pair[1] += total
+    return {key: correct / total for key, (correct, total) in sums.items()}
 
 
 def _fraction(row: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ _NOTE = (
     "Storage is everything that a method keeps between tasks: net, images, logits, exemplars. Joint "
     "training renders all tasks again, which counts as no storage."
 )
-_PAPER_NOTE = " Up to fourteen runs shared the GPU, so compare seconds with care."
+_PAPER_NOTE = "Up to fourteen runs shared the GPU, so compare seconds with care."
 
 
 def run(runner: Runner) -> None:
@@ -57,7 +57,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[unpublished(claim, _describe_best(stored))],
         runs=runs_of(groups),
         missing=results.missing(trials),
-        note=_NOTE + results.at_paper_scale(_PAPER_NOTE),
+        note=results.note(_NOTE, _PAPER_NOTE),
     )
 
 

@@ -74,7 +74,7 @@ _NOTE = (
     "other settings for some methods (see the experiment on it)."
 )
 _PAPER_NOTE = (
-    " Settings were chosen by eight trials a method on another seed (everlearn tune). Seconds are those of "
+    "Settings were chosen by eight trials a method on another seed (everlearn tune). Seconds are those of "
     "runs that shared one GPU."
 )
 _CAPTION = "Accuracy on the tests of all tasks so far. Some runs learn only the first tasks."
@@ -138,5 +138,5 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[verdict],
         runs=runs_of(groups),
         missing=results.missing(settings.trials),
-        note=_NOTE + results.at_paper_scale(_PAPER_NOTE),
+        note=results.note(_NOTE, _PAPER_NOTE),
     )

@@ -42,7 +42,7 @@ _LEARNING_NOTE = (
     "nothing."
 )
 _PAPER_NOTE = (
-    " Blurry: every image is seen once, too little for a classifier of 100 classes from random weights. "
+    "Blurry: every image is seen once, too little for a classifier of 100 classes from random weights. "
     "Recurring: fine-tuning learns the first tasks and stops learning later; the cause was not measured."
 )
 _NO_OTHER_TESTS = {"one_shot": (), "open_set": False, "final_after": ()}
@@ -101,9 +101,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         figures,
         tables=[
             _table("Accuracy at the end", final, _NOTE),
-            _table(
-                "Learning accuracy", learning, _LEARNING_NOTE + results.at_paper_scale(_PAPER_NOTE)
-            ),
+            _table("Learning accuracy", learning, results.note(_LEARNING_NOTE, _PAPER_NOTE)),
         ]
         if final
         else [],

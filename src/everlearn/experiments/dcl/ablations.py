@@ -64,7 +64,7 @@ _NOTE = (
     "them."
 )
 _PAPER_NOTE = (
-    " Image loss only: the net ends with maps that show nothing but background, a minimum that the map "
+    "Image loss only: the net ends with maps that show nothing but background, a minimum that the map "
     "loss leads out of."
 )
 
@@ -139,7 +139,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
     contrastive_tasks = settings.options["contrastive_tasks"]
     contrastive = results.groups((CONTRASTIVE, _L1_ONLY), contrastive_tasks)
     ceilings = open_set_ceilings(results)
-    note = _NOTE + results.at_paper_scale(_PAPER_NOTE)
+    note = results.note(_NOTE, _PAPER_NOTE)
     verdicts = [_judge_accuracy(found, *pair) for pair in _pairs(settings.trials)]
     verdicts.append(_judge_l1(contrastive, contrastive_tasks))
     verdicts.append(_judge_open_set(found, ceilings))

@@ -32,9 +32,9 @@ class ResultsFolder:
         """Return the settings of an experiment at this scale."""
         return at_scale(by_scale, self.scale)
 
-    def at_paper_scale(self, text: str) -> str:
-        """Return a text that is true of the runs of scale `paper` alone; nothing at other scales."""
-        return text if self.scale == PAPER else ""
+    def note(self, text: str, of_paper_runs: str) -> str:
+        """Return a note; its second part, which is true of the runs of scale `paper` alone, only there."""
+        return f"{text} {of_paper_runs}" if self.scale == PAPER else text
 
     def groups(self, trials: Iterable[Trial], tasks: int | None = None) -> list[Group]:
         """Return the finished runs of each trial, in the order of the trials; empty groups are left out.

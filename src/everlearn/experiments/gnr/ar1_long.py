@@ -56,7 +56,7 @@ _NOTE = (
     "over the seeds that were tested then; the figure is of the longest runs."
 )
 _PAPER_NOTE = (
-    " AR1*free, and AR1* with its former settings, have one run each, of seed 0 and older code."
+    "AR1*free, and AR1* with its former settings, have one run each, of seed 0 and older code."
 )
 
 
@@ -77,5 +77,5 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[report_accuracies(compared, tasks)],
         runs=runs_of(compared),
         missing=results.missing(trials),
-        note=_NOTE + results.at_paper_scale(_PAPER_NOTE),
+        note=results.note(_NOTE, _PAPER_NOTE),
     )

@@ -54,7 +54,7 @@ _NOTE = (
     "the seeds that were tested then; the figure and the costs are of the longest runs."
 )
 _PAPER_NOTE = (
-    " BIR and negative replay learn 100 tasks, GNR as positives 200. These two, GNR and AR1*free have one "
+    "BIR and negative replay learn 100 tasks, GNR as positives 200. These two, GNR and AR1*free have one "
     "run each, of seed 0 and older code, without learning accuracy; BIR is a fully connected net, which "
     "does not learn from these pixels."
 )
@@ -78,7 +78,7 @@ def figure(results: ResultsFolder) -> ExperimentResult:
         verdicts=[report_accuracies(found, tasks) for tasks, found in compared.items()],
         runs=runs_of(next(iter(compared.values()))),
         missing=results.missing(trials),
-        note=_NOTE + results.at_paper_scale(_PAPER_NOTE),
+        note=results.note(_NOTE, _PAPER_NOTE),
     )
 
 

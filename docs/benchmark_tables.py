@@ -105,11 +105,17 @@ def fit_tuning(rows: Committed) -> str:
     return table(["edge contrast", *head, "mean"], *lines)
 
 
-def edges_tuning(rows: Committed) -> str:
-    """Return the accuracy of nets that learned hard edges, of all seeds together, and that of true maps."""
+def edges_by_learner(rows: Committed, words: Sequence[str]) -> str:
+    """Return the accuracy of nets that learned hard edges, and that of true maps, over some seeds together.
+
+    Args:
+        words: the file of the rows and their seeds.
+    """
+    file, *seeds = words
     shares = _pool(
         ((label, row["edges"], row["factors"]), row[name], row["total"])
-        for row in rows.records("tuning/edges")
+        for row in rows.records(file)
+        if str(row["seed"]) in seeds
         for label, name in (
             (f"`{row['learner']}`", "correct"),
             ("true maps, fitted", "true_map_fitted"),

@@ -63,7 +63,7 @@ BLOCKS: dict[str, Write] = {
     "avalanche-ar1": _without_words(benchmark_tables.avalanche_ar1),
     "fit": _without_words(benchmark_tables.fit),
     "fit-tuning": _without_words(benchmark_tables.fit_tuning),
-    "edges-tuning": _without_words(benchmark_tables.edges_tuning),
+    "edges-by-learner": benchmark_tables.edges_by_learner,
 }
 _MARK = re.compile(r"^<!-- (end of )?([^:>]*?)(?:: (.*))? -->$", re.MULTILINE)
 

@@ -70,8 +70,8 @@ def _new_shapes(rows: Committed) -> Cells:
         [f"with jitter, after {TABLE_TASKS} tasks, {name_seeds(SEEDS[:1])}: one-shot among 1,000 new "
          "classes with continuous factors; accuracy on all tasks", _continuous(rows, "jitter"),
          "0.99; 0.99"],
-        ["the same without jitter, on the paper's images with hard edges, 128 pixels",
-         _continuous(rows, "exact-128"), ""],
+        *(["the same without jitter, on the paper's images with hard edges, "
+           f"{size} pixels", _continuous(rows, f"exact-{size}"), ""] for size in (128, 224)),
         ["a million new classes, exact search: factors of the grid / continuous "
          "(`results/paper/parts/million.jsonl.gz`)", join(million, 3), ""],
     ]  # fmt: skip

@@ -42,7 +42,8 @@ def write_run(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         canvas = {"size": 64}
         about = {"everlearn_stream": 1, "seed": seed, "tasks": tasks, "canvas": canvas}
-        settings = {"method": trial.method, "settings": {}, "plan": {}, "device": "cpu"}
+        kept = dict(trial.settings)
+        settings = {"method": trial.method, "settings": kept, "plan": {}, "device": "cpu"}
         run = Run.create(tmp_path / trial.folder(seed), json.dumps(about), settings)
         with run.writing():
             for row in rows:

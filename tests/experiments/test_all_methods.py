@@ -84,9 +84,10 @@ def test_the_others_are_listed_apart_where_they_did_not_learn(write_seeds, tmp_p
     pytest.importorskip("matplotlib")
     write_seeds(trials(others)["pcr"], rows(10))
     write_seeds(trials(others)["bir"], rows(1))
-    learned, unlearned = others.figure(ResultsFolder(tmp_path, PAPER)).tables
+    learned, unlearned, why = others.figure(ResultsFolder(tmp_path, PAPER)).tables
     assert [row[0] for row in learned.rows] == ["pcr"]
     assert [(row[0], row[-1][:21]) for row in unlearned.rows] == [("bir", "a fully connected net")]
+    assert [row[0] for row in why.rows] == ["bir"]
 
 
 def test_joint_training_on_all_tasks_stands_in_the_row_of_joint(write_seeds, tmp_path):

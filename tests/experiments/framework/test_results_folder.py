@@ -189,6 +189,13 @@ def test_tests_between_the_requested_ones_are_left_out(found, write_run):
     assert run.summary["stream_average"] == pytest.approx(0.4)
 
 
+def test_tests_between_two_trainings_are_left_out(found, write_run):
+    trial = Trial("c", "cumulative", {"retrain_every": 3})
+    write_run(trial, [result_row(learned) for learned in range(8)])
+    (run,) = found.groups([trial])[0].runs
+    assert [row["learned"] for row in run.rows] == [2, 5, 7]
+
+
 def test_a_run_tested_as_requested_is_unchanged(found, write_run):
     write_run(A, [result_row(0), result_row(1)])
     (run,) = found.groups([A])[0].runs

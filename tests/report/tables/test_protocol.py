@@ -93,6 +93,16 @@ def test_a_method_without_learning_accuracy_stays_in_the_main_table(write_run, g
     assert unlearned_table(groups(), SUPERVISION).rows == []
 
 
+@pytest.mark.parametrize(("correct", "learned"), [(9, True), (8, False)])
+def test_a_method_trained_after_several_tasks_is_judged_by_the_end(
+    write_run, groups, correct, learned
+):
+    matrix = [[], [correct, correct]]
+    write_run("a", "gdumb", matrix=matrix, settings={"retrain_every": 2})
+    assert [row[0] for row in protocol_table(groups(), SUPERVISION).rows] == ["gdumb"] * learned
+    assert len(unlearned_table(groups(), SUPERVISION).rows) == (not learned)
+
+
 def test_initial_weights_count_as_pretraining(write_run, groups):
     write_run("a", "ar1-star", matrix=GOOD, settings={"weights": "extractor.npz"})
     (group,) = groups()

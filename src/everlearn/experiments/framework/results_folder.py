@@ -98,7 +98,8 @@ class ResultsFolder:
         if name not in self._runs:
             run = load_run(self.folder / name)
             _check_method(run, trial)
-            self._runs[name] = subsample_tests(run, trial.plan.get("every", 1))
+            every = max(trial.plan.get("every", 1), _trained_every(run))
+            self._runs[name] = subsample_tests(run, every)
         return self._runs[name]
 
 
@@ -107,6 +108,11 @@ def _check_method(run: LoadedRun, trial: Trial) -> None:
         raise ValueError(
             f"{run.folder} holds a run of {run.method}, but its name belongs to {trial.method}; rename it"
         )
+
+
+def _trained_every(run: LoadedRun) -> int:
+    """Return after how many tasks a method is trained: 1 but for those that collect several first."""
+    return int(run.settings.get("settings", {}).get("retrain_every", 1))
 
 
 def _longest(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
@@ -137,7 +143,7 @@ def first_tasks(run: LoadedRun, tasks: int) -> LoadedRun:
 def subsample_tests(run: LoadedRun, every: int) -> LoadedRun:
     """Keep the tests after every so many tasks and after the last.
 
-    A run of joint training that was tested more often knows nothing new in between.
+    A method that is trained after so many tasks, such as joint training, knows nothing new in between.
     """
     last = max((row["learned"] for row in run.rows if row["kind"] == "test"), default=-1)
     kept = [

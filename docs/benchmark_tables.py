@@ -112,9 +112,11 @@ def edges_by_learner(rows: Committed, words: Sequence[str]) -> str:
         words: the file of the rows and their seeds.
     """
     file, *seeds = words
+    hard = [row for row in rows.records(file) if row["trained_on"] == "hard"]
+    check_known(seeds, [str(row["seed"]) for row in hard], f"seed of {file}")
     shares = _pool(
         ((label, row["edges"], row["factors"]), row[name], row["total"])
-        for row in rows.records(file)
+        for row in hard
         if str(row["seed"]) in seeds
         for label, name in (
             (f"`{row['learner']}`", "correct"),

@@ -1,4 +1,4 @@
-"""What the rows of methods that did not learn say, from hand-written runs."""
+"""Diagnostics of methods that did not learn, from hand-written runs."""
 
 from __future__ import annotations
 

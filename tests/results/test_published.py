@@ -130,6 +130,25 @@ def test_rows_of_other_conditions_are_left_out_and_repeated_ones_refused(
         tabulate(first)
 
 
+def test_only_nets_that_learned_hard_edges_with_the_named_seeds_are_pooled(
+    published: ModuleType, tmp_path: Path
+) -> None:
+    def row(correct: int, seed: int = 13, trained_on: str = "hard") -> dict[str, Any]:
+        return {
+            "learner": "dcl-plus", "trained_on": trained_on, "seed": seed, "edges": "soft",
+            "factors": "grid", "correct": correct, "true_map_fitted": 10, "total": 10,
+        }  # fmt: skip
+
+    kept = [row(9), row(6), row(1, seed=12), row(1, trained_on="soft")]
+    (tmp_path / "edges.jsonl").write_text("".join(json.dumps(each) + "\n" for each in kept))
+    write_scale(tmp_path / "paper", "paper")
+    table = published.blocks.BLOCKS["edges-by-learner"]
+    lines = table(published.Committed(tmp_path), ["edges", "13"]).splitlines()
+    assert lines[2:] == ["| `dcl-plus` | 0.750 |", "| true maps, fitted | 1.000 |"]
+    with pytest.raises(ValueError, match=r"unknown seed of edges: 14; known: 12, 13"):
+        table(published.Committed(tmp_path), ["edges", "14"])
+
+
 @pytest.mark.parametrize(
     ("block", "name"),
     [

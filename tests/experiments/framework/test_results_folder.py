@@ -189,11 +189,14 @@ def test_tests_between_the_requested_ones_are_left_out(found, write_run):
     assert run.summary["stream_average"] == pytest.approx(0.4)
 
 
-def test_tests_between_two_trainings_are_left_out(found, write_run):
+def test_tests_between_two_trainings_are_left_out(write_run, tmp_path):
     trial = Trial("c", "cumulative", {"retrain_every": 3})
-    write_run(trial, [result_row(learned) for learned in range(8)])
-    (run,) = found.groups([trial])[0].runs
-    assert [row["learned"] for row in run.rows] == [2, 5, 7]
+    write_run(trial, [result_row(learned) for learned in range(14)])
+    for every, kept in ((1, [2, 5, 8, 11, 13]), (2, [5, 11, 13])):
+        (run,) = (
+            ResultsFolder(tmp_path, PAPER).groups([trial._replace(plan={"every": every})])[0].runs
+        )
+        assert [row["learned"] for row in run.rows] == kept
 
 
 def test_a_run_tested_as_requested_is_unchanged(found, write_run):

@@ -174,7 +174,6 @@ def _pairs(trials: _Steps) -> dict[str, tuple[Trial, Trial]]:
 def _step_tables(groups: Sequence[Group], scale: str, milestones: Sequence[int]) -> list[Table]:
     """Tabulate what each step changes, paired over seeds; none without rows."""
     found = {group.label: group for group in groups}
-    milestones = [n for n in milestones if n <= _SHORT]
     rows = []
     for step, pair in _pairs(_replay_trials(at_scale(MIDDLE_BUFFER, scale))).items():
         first, second = (found.get(trial.title) for trial in pair)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -98,7 +99,7 @@ class ResultsFolder:
         if name not in self._runs:
             run = load_run(self.folder / name)
             _check_method(run, trial)
-            every = max(trial.plan.get("every", 1), _trained_every(run))
+            every = math.lcm(trial.plan.get("every", 1), _trained_every(run))
             self._runs[name] = subsample_tests(run, every)
         return self._runs[name]
 

@@ -41,7 +41,8 @@ _NOTE = (
 )
 _UNLEARNED_NOTE = (
     f"Methods with a learning accuracy below {LEARNED}: what they did not learn they cannot forget, so "
-    "they are no baselines. One that is trained after several tasks is judged by its accuracy at the end."
+    "they are no baselines. One that is trained after several tasks at once is judged by its accuracy on "
+    "all tasks at the end."
 )
 _NONE: Mapping[str, float] = MappingProxyType({})
 _NO_REASONS: Mapping[str, str] = MappingProxyType({})
@@ -115,7 +116,8 @@ def unlearned_table(
 def did_not_learn(group: Group) -> bool:
     """Return whether the mean learning accuracy was measured and is below 0.9.
 
-    A method that is trained after several tasks has none; at the end it has just learned all of them.
+    A method that is trained after several tasks has none. It is judged by its accuracy on all tasks at the
+    end, when it has just been trained on them; this is stricter.
     """
     together = any(_settings(run).get("retrain_every", 1) > 1 for run in group.runs)
     accuracy = group.mean("average_accuracy") if together else group.mean("learning_accuracy")

@@ -55,9 +55,10 @@ def _at_task(run: LoadedRun, task: int | None) -> dict[str, float | None]:
     """Return accuracy, loss and diagnostics of a task."""
     learned = (task or int(run.stream["tasks"])) - 1
     tests = just_learned(run.rows)
-    costs = [row for row in run.costs if row["learned"] == learned]
-    return {
-        "accuracy": next(iter(tests.accuracy[tests.tasks == learned].tolist()), None),
-        "loss": (costs[0]["loss"] if costs else None) or None,  # 0 stands for no loss
-        **(costs[0].get("diagnostics", {}) if costs else {}),
-    }
+    found: dict[str, float | None] = {}
+    for accuracy in tests.accuracy[tests.tasks == learned].tolist():
+        found["accuracy"] = accuracy
+    for row in run.costs:
+        if row["learned"] == learned:  # methods without a loss record 0
+            found |= {"loss": row["loss"] or None, **row.get("diagnostics", {})}
+    return found

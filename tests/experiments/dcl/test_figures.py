@@ -402,7 +402,7 @@ def test_figa2_tabulates_settings_that_were_not_chosen(write_seeds, write_run, t
     assert result.verdicts[0].verdict == NONE  # other settings stand for neither method
     ((step, *differences),) = steps.rows
     assert "learning rate" in step
-    assert differences == ["–", "−0.030 (1 seed)", "–"]
+    assert differences == ["–", "−0.030 (1 seed)", "–", "–"]
 
 
 def test_figa2_steps_are_paired_over_seeds(write_run, tmp_path):
@@ -410,10 +410,13 @@ def test_figa2_steps_are_paired_over_seeds(write_run, tmp_path):
     for seed, (half, full) in {10: (0.5, 0.58), 11: (0.7, 0.76), 12: (0.2, 0.3)}.items():
         write_run(trials["der++-5k"], accuracies((100, half), (200, 0.1)), seed)
         write_run(trials["der++-5k-beta-1"], accuracies((100, full)), seed)
-    (step, *differences) = draw(figa2_der, tmp_path).tables[1].rows[0]
-    assert "beta 1 instead of 0.5" in step
+    write_run(trials["der++-5k-balanced"], accuracies((200, 0.3)), 10, tasks=200)
+    labels, balanced = draw(figa2_der, tmp_path).tables[1].rows
+    assert "beta 1 instead of 0.5" in labels[0]
     # differences .08, .06, .10: mean .08, standard error .02 / sqrt(3), t(2) = 4.303
-    assert differences == ["–", "–", "+0.080 (+0.030 to +0.130)"]
+    assert labels[1:] == ["–", "–", "+0.080 (+0.030 to +0.130)", "–"]
+    assert "balanced" in balanced[0]
+    assert balanced[1:] == ["–", "–", "–", "+0.200 (1 seed)"]
 
 
 def test_figa2_goes_from_er_to_der_in_steps(tmp_path):

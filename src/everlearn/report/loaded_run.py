@@ -34,6 +34,17 @@ class LoadedRun(NamedTuple):
     sessions: list[JsonObject]
 
     @property
+    def method_settings(self) -> dict[str, Any]:
+        """The settings of the method; empty where they were not recorded."""
+        settings: dict[str, Any] = self.settings.get("settings", {})
+        return settings
+
+    @property
+    def trained_every(self) -> int:
+        """After how many tasks the method is trained: 1 but for those that collect several first."""
+        return int(self.method_settings.get("retrain_every", 1))
+
+    @property
     def measured(self) -> bool:
         """Whether there is any test after a learned task."""
         return self.summary["average_accuracy"] is not None

@@ -61,7 +61,7 @@ def _setup(run: LoadedRun) -> Setup:
     # The GPUs of one machine count as one device: cuda:0 and cuda:1 get the same label.
     device = str(run.settings.get("device", "")).split(":")[0]
     stream = {"tasks": run.stream.get("tasks"), **_canvas(run)}
-    choices = {**run.settings.get("settings", {}), **stream, "device": device}
+    choices = {**run.method_settings, **stream, "device": device}
     return Setup(run.method, choices, "" if run.finished else _progress(run))
 
 

@@ -313,7 +313,7 @@ def test_ar1_on_the_long_stream_is_compared_after_200_tasks(write_run, tmp_path)
 
 def test_the_note_names_the_mean_shifts_of_the_runs():
     def run(**settings):
-        return SimpleNamespace(settings={"settings": settings})
+        return SimpleNamespace(method_settings=settings)
 
     runs = [run(mean_shift="per_class"), run(mean_shift="global"), run(learning_rate=1.0)]
     assert describe_mean_shift(runs).startswith("Runs have the mean shift global and per_class;")

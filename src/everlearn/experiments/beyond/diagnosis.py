@@ -41,24 +41,28 @@ _MOMENTS = (
 
 def diagnosis_table(groups: Sequence[Group]) -> Table:
     """Return numbers of the first, the tenth and the last task of each group."""
-    rows = [[group.label, *(_cell(group, moment) for moment in _MOMENTS)] for group in groups]
-    return Table("Diagnostics", ["method", *(m.title for m in _MOMENTS)], rows, _NOTE)
+    rows = [[group.label, *_cells(group)] for group in groups]
+    return Table("Diagnostics", ["method", *(moment.title for moment in _MOMENTS)], rows, _NOTE)
 
 
-def _cell(group: Group, moment: _Moment) -> str:
-    found = [_at_task(run, moment.task).get(moment.name) for run in group.runs]
-    mean = mean_or_none([value for value in found if value is not None])
-    return MISSING if mean is None else three_digits(mean)
+def _cells(group: Group) -> list[str]:
+    """Format the mean of each number over the runs that measured it."""
+    by_moment = zip(*map(_measure, group.runs), strict=True)
+    means = [mean_or_none([x for x in values if x is not None]) for values in by_moment]
+    return [MISSING if mean is None else three_digits(mean) for mean in means]
 
 
-def _at_task(run: LoadedRun, task: int | None) -> dict[str, float | None]:
-    """Return accuracy, loss and diagnostics of a task."""
-    learned = (task or int(run.stream["tasks"])) - 1
+def _measure(run: LoadedRun) -> list[float | None]:
+    """Return the number of each moment; None where it was not measured."""
     tests = just_learned(run.rows)
-    found: dict[str, float | None] = {}
-    for accuracy in tests.accuracy[tests.tasks == learned].tolist():
-        found["accuracy"] = accuracy
-    for row in run.costs:
-        if row["learned"] == learned:  # methods without a loss record 0
-            found |= {"loss": row["loss"] or None, **row.get("diagnostics", {})}
-    return found
+    reported = {row["learned"]: row.get("diagnostics", {}) for row in run.costs}
+    numbers: dict[str, dict[int, float | None]] = {
+        "accuracy": dict(zip(tests.tasks.tolist(), tests.accuracy.tolist(), strict=True)),
+        "loss": {row["learned"]: row["loss"] or None for row in run.costs},  # 0 stands for no loss
+        **{
+            name: {learned: found.get(name) for learned, found in reported.items()}
+            for name in ("new_norm", "recognised")
+        },
+    }
+    tasks = int(run.stream["tasks"])
+    return [numbers[moment.name].get((moment.task or tasks) - 1) for moment in _MOMENTS]

@@ -99,7 +99,7 @@ class ResultsFolder:
         if name not in self._runs:
             run = load_run(self.folder / name)
             _check_method(run, trial)
-            every = math.lcm(trial.plan.get("every", 1), _trained_every(run))
+            every = math.lcm(trial.plan.get("every", 1), run.trained_every)
             self._runs[name] = subsample_tests(run, every)
         return self._runs[name]
 
@@ -109,11 +109,6 @@ def _check_method(run: LoadedRun, trial: Trial) -> None:
         raise ValueError(
             f"{run.folder} holds a run of {run.method}, but its name belongs to {trial.method}; rename it"
         )
-
-
-def _trained_every(run: LoadedRun) -> int:
-    """Return after how many tasks a method is trained: 1 but for those that collect several first."""
-    return int(run.settings.get("settings", {}).get("retrain_every", 1))
 
 
 def _longest(runs: Sequence[LoadedRun]) -> list[LoadedRun]:

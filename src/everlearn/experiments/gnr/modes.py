@@ -40,7 +40,8 @@ _EXPLANATION = (
 
 def describe_mean_shift(runs: Iterable[LoadedRun]) -> str:
     """Return a sentence on which mean the heads of runs subtract, which decides what replay gains."""
-    found = {run.settings.get("settings", {}).get("mean_shift") for run in runs} - {None}
+    shifts = (run.method_settings.get("mean_shift") for run in runs)
+    found = {str(shift) for shift in shifts if shift is not None}
     if not found:
         return ""
     return f"Runs have the mean shift {' and '.join(sorted(found))}; the paper's is per_class."
@@ -55,7 +56,7 @@ def style_by_mode(groups: Sequence[Group]) -> list[Group]:
 
 
 def _mode(group: Group) -> str:
-    return str(group.runs[0].settings["settings"].get("replay_mode", group.label))
+    return str(group.runs[0].method_settings.get("replay_mode", group.label))
 
 
 def mean_std_cell(group: Group, name: str) -> str:

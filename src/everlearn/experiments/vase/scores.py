@@ -86,7 +86,7 @@ def score_cell(group: Group, name: str, digits: int = 1) -> str:
 
 def environments_found(run: LoadedRun) -> InferredEnvironments | None:
     """Return the environments that a run inferred; None where its method infers none."""
-    if not run.settings.get("settings", {}).get("environments", True):
+    if not run.method_settings.get("environments", True):
         return None
     try:
         return inferred_environments(run.costs)

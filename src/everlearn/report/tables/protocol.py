@@ -6,12 +6,10 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
 
 import numpy as np
 
 from everlearn.metrics import LEARNED, MIN_SEEDS, compare_shared, learned_its_tasks
-from everlearn.report.loaded_run import LoadedRun
 from everlearn.report.tables import numbers
 from everlearn.report.tables.groups import Group, accuracy_by_tasks
 from everlearn.report.tables.intervals import interval_over_seeds
@@ -119,7 +117,7 @@ def did_not_learn(group: Group) -> bool:
     A method that is trained after several tasks has none. It is judged by its accuracy on all tasks at the
     end, when it has just been trained on them; this is stricter.
     """
-    together = any(_settings(run).get("retrain_every", 1) > 1 for run in group.runs)
+    together = any(run.trained_every > 1 for run in group.runs)
     accuracy = group.mean("average_accuracy") if together else group.mean("learning_accuracy")
     return learned_its_tasks(accuracy) is False
 
@@ -128,15 +126,10 @@ def supervision_words(group: Group, supervision: Mapping[str, str]) -> str:
     """Return in short words what a group was given: by its method, and by weights that it started from."""
     given = re.split("[,;] ", supervision[group.method])
     phrases = [_SHORT.get(phrase, phrase) for phrase in given]
-    pretrained = any(_settings(run).get("weights") for run in group.runs)
+    pretrained = any(run.method_settings.get("weights") for run in group.runs)
     if pretrained and "pre-training" not in phrases:
         phrases.append("pre-training")
     return ", ".join(phrases)
-
-
-def _settings(run: LoadedRun) -> Mapping[str, Any]:
-    """Return the settings of a run's method; none where they are not known."""
-    return cast("Mapping[str, Any]", run.settings.get("settings", {}))
 
 
 def format_seeds(values: Sequence[float]) -> str:
